@@ -1,0 +1,1 @@
+"""Peers, messages, effects, quorum systems and topologies: no I/O, no clock."""

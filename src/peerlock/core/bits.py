@@ -1,0 +1,28 @@
+"""Sets of nodes as the bits of an integer, for the papers' arrays of booleans.
+
+Bit j stands for node j.  Such a set is immutable and hashes at once, equal sets are
+equal integers, and adding a node does not copy the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from peerlock.core.peer import NodeId
+
+Nodes = int
+
+
+def bits(nodes: Iterable[NodeId]) -> Nodes:
+    found = 0
+    for j in nodes:
+        found |= 1 << j
+    return found
+
+
+def nodes_in(found: Nodes) -> Iterator[NodeId]:
+    """In ascending order."""
+    while found:
+        lowest = found & -found
+        yield lowest.bit_length() - 1
+        found ^= lowest
