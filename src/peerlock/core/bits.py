@@ -20,6 +20,11 @@ def bits(nodes: Iterable[NodeId]) -> Nodes:
     return found
 
 
+def all_but(node: NodeId, members: int) -> Nodes:
+    """All of 1..members except `node`."""
+    return ((2 << members) - 2) & ~(1 << node)
+
+
 def nodes_in(found: Nodes) -> Iterator[NodeId]:
     """In ascending order."""
     while found:

@@ -2,7 +2,7 @@
 
 A peer is one node's half of an algorithm.  Its host calls an input (`start`,
 `acquire`, `release`, `receive`, `timer`); the input runs to its end without waiting
-and leaves effects in the outbox; the host carries them out, in order.  The same peer
+and leaves effects in its outbox; the host carries them out, in order.  The same peer
 is hosted by the simulator, by the checker and by a real lock node.
 
 The rules that make this work:
@@ -20,7 +20,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 NodeId = int
 
@@ -62,14 +63,58 @@ class CancelTimer:
 
 
 Effect = Send | Broadcast | Grant | SetTimer | CancelTimer
-GRANT = Grant()
+
+
+class Effects(Protocol):
+    """Where a peer's effects go.
+
+    An Outbox keeps them until its host drains it.  A host may also carry them out on the
+    spot, as the simulator does for speed, as long as that calls no input of the peer.
+    """
+
+    @property
+    def send(self) -> Callable[[NodeId, Any], None]: ...
+    @property
+    def broadcast(self) -> Callable[[Any], None]: ...
+    @property
+    def grant(self) -> Callable[[], None]: ...
+    @property
+    def set_timer(self) -> Callable[[str, float], None]: ...
+    @property
+    def cancel_timer(self) -> Callable[[str], None]: ...
+
+
+class Outbox:
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+
+    def send(self, to: NodeId, message: Any) -> None:
+        self.effects.append(Send(to, message))
+
+    def broadcast(self, message: Any) -> None:
+        self.effects.append(Broadcast(message))
+
+    def grant(self) -> None:
+        self.effects.append(Grant())
+
+    def set_timer(self, name: str, delay: float) -> None:
+        self.effects.append(SetTimer(name, delay))
+
+    def cancel_timer(self, name: str) -> None:
+        self.effects.append(CancelTimer(name))
+
 
 Handler = Callable[[Any, NodeId, Any], None]
 
 
+def fixed(**options: Any) -> Any:
+    """A field that never changes and so is no part of the state."""
+    return field(repr=False, metadata={"fixed": True}, **options)
+
+
 def setting(default: Any = None) -> Any:
-    """A constructor argument that never changes and is no part of the state."""
-    return field(default=default, kw_only=True, metadata={"setting": True})
+    """A constructor argument of an algorithm: its structure, who starts with the token."""
+    return fixed(default=default, kw_only=True)
 
 
 @dataclass(eq=False)
@@ -82,17 +127,26 @@ class Peer(ABC):
     messages: ClassVar[tuple[type, ...]] = ()
     handlers: ClassVar[Mapping[type, Handler]] = {}
 
-    me: NodeId = field(metadata={"setting": True})
-    members: tuple[NodeId, ...] = field(metadata={"setting": True}, repr=False)
-    outbox: list[Effect] = field(
-        default_factory=list, kw_only=True, repr=False, metadata={"setting": True}
-    )
+    me: NodeId = fixed()
+    members: tuple[NodeId, ...] = fixed()
+    effects: Effects = fixed(default_factory=Outbox, kw_only=True)
+
+    # The ways to cause an effect, taken from `effects` once.
+    send: Callable[[NodeId, Any], None] = fixed(init=False)
+    broadcast: Callable[[Any], None] = fixed(init=False)
+    grant: Callable[[], None] = fixed(init=False)
+    set_timer: Callable[[str, float], None] = fixed(init=False)
+    cancel_timer: Callable[[str], None] = fixed(init=False)
 
     def __init_subclass__(cls) -> None:
         cls.handlers = {m: getattr(cls, f"receive_{snake(m)}") for m in cls.messages}
 
     def __post_init__(self) -> None:
         assert 1 <= self.me <= len(self.members) == self.members[-1]
+        self.send, self.broadcast = self.effects.send, self.effects.broadcast
+        self.grant = self.effects.grant
+        self.set_timer = self.effects.set_timer
+        self.cancel_timer = self.effects.cancel_timer
 
     # Inputs
 
@@ -117,27 +171,10 @@ class Peer(ABC):
     def timer(self, name: str) -> None:
         raise AssertionError(f"{type(self).__name__} never set a timer {name!r}")
 
-    # Effects
-
-    def send(self, to: NodeId, message: Any) -> None:
-        self.outbox.append(Send(to, message))
-
-    def broadcast(self, message: Any) -> None:
-        self.outbox.append(Broadcast(message))
-
-    def grant(self) -> None:
-        self.outbox.append(GRANT)
-
-    def set_timer(self, name: str, delay: float) -> None:
-        self.outbox.append(SetTimer(name, delay))
-
-    def cancel_timer(self, name: str) -> None:
-        self.outbox.append(CancelTimer(name))
-
     def drain(self) -> list[Effect]:
         """Hand the host what the last input led to, in order, and forget it."""
-        effects = self.outbox.copy()
-        self.outbox.clear()
+        assert isinstance(self.effects, Outbox)
+        effects, self.effects.effects = self.effects.effects, []
         return effects
 
     # State
@@ -145,17 +182,17 @@ class Peer(ABC):
     def others(self) -> Iterator[NodeId]:
         return (j for j in self.members if j != self.me)
 
-    @classmethod
-    def state_fields(cls) -> tuple[str, ...]:
-        return tuple(f.name for f in fields(cls) if "setting" not in f.metadata)
-
     def snapshot(self) -> tuple[Any, ...]:
-        assert not self.outbox, "drain before taking a snapshot"
-        return tuple([getattr(self, name) for name in self.state_fields()])
+        return tuple([getattr(self, name) for name in state_fields(type(self))])
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        for name, value in zip(self.state_fields(), state, strict=True):
+        for name, value in zip(state_fields(type(self)), state, strict=True):
             setattr(self, name, value)
+
+
+@cache
+def state_fields(peer: type[Peer]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(peer) if "fixed" not in f.metadata)
 
 
 def snake(message_type: type) -> str:

@@ -1,0 +1,1 @@
+"""Mutual exclusion algorithms, one file per paper, and the catalogue of them."""

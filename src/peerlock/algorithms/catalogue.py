@@ -1,0 +1,249 @@
+"""The catalogue as data: what there is, what it costs, what it needs.
+
+The command line, the tests and the README's table all read this list.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
+from peerlock.algorithms.central import Central
+from peerlock.algorithms.lamport import Lamport
+from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
+from peerlock.algorithms.naimi_trehel import NaimiTrehel
+from peerlock.algorithms.raymond import Raymond
+from peerlock.algorithms.ricart_agrawala import RicartAgrawala
+from peerlock.algorithms.suzuki_kasami import SuzukiKasami
+from peerlock.algorithms.token_ring import TokenRing
+from peerlock.core.peer import Peer
+from peerlock.core.quorums import KINDS, QuorumSystem
+from peerlock.core.topology import Topology, topology
+
+
+class UsageError(ValueError):
+    """What was asked for makes no sense; the text says what to do, in one line."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    name: str
+    peer: type[Peer]
+    source: str  # who published it
+    year: int
+    family: str  # permission, token, or museum for what is known to be wrong
+    messages: str  # per entry, as the paper counts them
+    fifo: bool = False  # needs messages between two nodes to stay in order
+    takes: str = ""  # the structure it is built on: "quorums", "topology" or none
+    topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
+    serves: tuple[str, ...] = ()  # what a lock node can offer with it
+    rests: bool = True  # when nobody asks, messages cease
+    verdict: str = "holds"  # what a search of all schedules finds
+
+    def settings(
+        self, nodes: int, quorums: str | None = None, topology: str | None = None
+    ) -> dict[str, QuorumSystem | Topology]:
+        """The structure to build the peers on, from the names a user gives."""
+        if nodes < 1:
+            raise UsageError(f"a cluster needs at least 1 node, not {nodes}")
+        chosen: dict[str, QuorumSystem | Topology] = {}
+        if quorums is not None:
+            self._must_take("quorums")
+            chosen["quorums"] = quorum_system(quorums, nodes)
+        if topology is not None:
+            self._must_take("topology")
+            chosen["topology"] = self._topology(topology, nodes)
+        return chosen
+
+    def _must_take(self, structure: str) -> None:
+        if self.takes != structure:
+            able = [a.name for a in CATALOGUE if a.takes == structure]
+            raise UsageError(
+                f"{self.name} is not built on a choice of {structure}; "
+                f"these are: {', '.join(able)}"
+            )
+
+    def _topology(self, spec: str, nodes: int) -> Topology:
+        found = parse_topology(spec, nodes)
+        if found.kind not in self.topologies:
+            raise UsageError(
+                f"{self.name} does not run on a {found.kind}; "
+                f"it takes {', '.join(self.topologies)}"
+            )
+        return found
+
+    @property
+    def docstring(self) -> str:
+        return inspect.cleandoc(sys.modules[self.peer.__module__].__doc__ or "")
+
+
+TREES = ("line", "star", "tree", "edges")
+
+CATALOGUE: tuple[Algorithm, ...] = (
+    Algorithm(
+        name="central",
+        peer=Central,
+        source="textbook",
+        year=1978,
+        family="permission",
+        messages="3, or 0 at the coordinator",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="lamport",
+        peer=Lamport,
+        source="Lamport",
+        year=1978,
+        family="permission",
+        messages="3(N−1)",
+        fifo=True,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala",
+        peer=RicartAgrawala,
+        source="Ricart, Agrawala",
+        year=1981,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="carvalho-roucairol",
+        peer=CarvalhoRoucairol,
+        source="Carvalho, Roucairol",
+        year=1983,
+        family="permission",
+        messages="0 … 2(N−1)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="maekawa",
+        peer=Maekawa,
+        source="Maekawa; Sanders",
+        year=1987,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1)",
+        fifo=True,
+        takes="quorums",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="suzuki-kasami",
+        peer=SuzukiKasami,
+        source="Suzuki, Kasami",
+        year=1985,
+        family="token",
+        messages="0 or N; on a ring ≤ 2N−1",
+        takes="topology",
+        topologies=("complete", "ring", *TREES),
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="raymond",
+        peer=Raymond,
+        source="Raymond",
+        year=1989,
+        family="token",
+        messages="≤ 2D, about log N; about 4 heavy",
+        takes="topology",
+        topologies=TREES,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="naimi-trehel",
+        peer=NaimiTrehel,
+        source="Naimi, Trehel",
+        year=1987,
+        family="token",
+        messages="about log N; 0 at the holder",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="token-ring",
+        peer=TokenRing,
+        source="Le Lann",
+        year=1977,
+        family="token",
+        messages="1 heavy … unbounded when idle",
+        rests=False,
+    ),
+    Algorithm(
+        name="maekawa-1985",
+        peer=Maekawa1985,
+        source="Maekawa",
+        year=1985,
+        family="museum",
+        messages="3(K−1) light",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+    ),
+)
+
+
+def algorithm(name: str) -> Algorithm:
+    for entry in CATALOGUE:
+        if entry.name == name:
+            return entry
+    raise UsageError(unknown("algorithm", name, [a.name for a in CATALOGUE]))
+
+
+def quorum_system(kind: str, nodes: int) -> QuorumSystem:
+    if kind not in KINDS:
+        raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
+    if nodes < 1:
+        raise UsageError(f"a quorum system needs at least 1 node, not {nodes}")
+    return KINDS[kind](nodes)
+
+
+def parse_topology(spec: str, nodes: int) -> Topology:
+    try:
+        return topology(spec, nodes)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def unknown(what: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"there is no {what} {name!r}; {hint}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """The opening of an algorithm's file, taken apart."""
+
+    title: str
+    citation: str
+    idea: str
+    facts: dict[str, str]
+    departures: tuple[str, ...]
+
+
+def card(entry: Algorithm) -> Card:
+    title, citation, *middle, departures = entry.docstring.split("\n\n")
+    facts = middle.pop()
+    return Card(
+        title=title,
+        citation=_flow(citation),
+        idea="\n\n".join(map(_flow, middle)),
+        facts=dict(_facts(facts)),
+        departures=tuple(map(_flow, departures.split("\n  * ")[1:])),
+    )
+
+
+def _facts(block: str) -> Iterator[tuple[str, str]]:
+    """Lines of a word, then what it says, which may go on in deeper indented lines."""
+    entries = inspect.cleandoc(block).replace("\n ", " ").splitlines()
+    for entry in entries:
+        name, _, text = entry.partition(" ")
+        yield name, _flow(text)
+
+
+def _flow(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,100 @@
+"""How long messages take: models as values, drawn from the run's own generator.
+
+A model gives a function of (time of sending, sender, receiver) to the time of arrival.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log1p
+from random import Random
+
+from peerlock.algorithms.catalogue import UsageError, unknown
+from peerlock.core.peer import NodeId
+
+Arrival = Callable[[float, NodeId, NodeId], float]
+
+
+class Latency(ABC):
+    @abstractmethod
+    def arrivals(self, rng: Random, nodes: int) -> Arrival: ...
+
+
+@dataclass(frozen=True)
+class Constant(Latency):
+    delay: float
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+        delay = self.delay
+        return lambda now, sender, receiver: now + delay
+
+
+@dataclass(frozen=True)
+class Uniform(Latency):
+    low: float
+    high: float
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+        low, span, random = self.low, self.high - self.low, rng.random
+        return lambda now, sender, receiver: now + low + span * random()
+
+
+@dataclass(frozen=True)
+class Exponential(Latency):
+    mean: float
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+        mean, random = self.mean, rng.random
+        return lambda now, sender, receiver: now - mean * log1p(-random())
+
+
+@dataclass(frozen=True)
+class Matrix(Latency):
+    """Sites with a fixed delay between each two; the nodes fill them evenly, in order."""
+
+    delays: tuple[tuple[float, ...], ...]
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+        delays = self.delays
+        site = [0, *(i * len(delays) // nodes for i in range(nodes))]
+        return lambda now, sender, receiver: now + delays[site[sender]][site[receiver]]
+
+
+FORMS = {
+    "constant": "constant:1",
+    "uniform": "uniform:0.5,1.5",
+    "exponential": "exponential:1",
+    "matrix": "matrix:1,80/80,1",
+}
+
+
+def parse_latency(spec: str) -> Latency:
+    """From `constant:1`, `uniform:0.5,1.5`, `exponential:1` or `matrix:1,80/80,1`."""
+    kind, _, text = spec.partition(":")
+    if kind not in FORMS:
+        raise UsageError(unknown("latency", kind, list(FORMS)))
+    try:
+        rows = tuple(tuple(map(float, r.split(","))) for r in text.split("/"))
+        if min(map(min, rows)) < 0:
+            raise ValueError
+        return _model(kind, rows)
+    except (ValueError, TypeError):
+        raise UsageError(f"{spec!r} is no latency; write it like {FORMS[kind]}") from None
+
+
+def _model(kind: str, rows: tuple[tuple[float, ...], ...]) -> Latency:
+    if kind == "matrix":
+        if any(len(row) != len(rows) for row in rows):
+            raise ValueError
+        return Matrix(rows)
+    (numbers,) = rows
+    if kind == "uniform" and numbers[0] > numbers[-1]:
+        raise ValueError
+    models: dict[str, Callable[..., Latency]] = {
+        "constant": Constant,
+        "uniform": Uniform,
+        "exponential": Exponential,
+    }
+    return models[kind](*numbers)

@@ -1,0 +1,131 @@
+"""What a run measured: counted as it goes, summed up at its end."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from peerlock.core.peer import NodeId
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of many times; zeros when there were none."""
+
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Times are in units of virtual time."""
+
+    algorithm: str
+    nodes: int
+    entries: int
+    messages: int
+    messages_per_entry: float
+    messages_by_type: dict[str, int]
+    max_inside: int
+    max_overtaken: int  # the most entries by others while one request waited
+    response_time: Summary  # from asking to entering
+    synchronisation_delay: Summary  # from leaving to the next entering, if it waited
+    throughput: float  # entries per time unit
+    queue_length: float  # how many wait, on the average over time
+    fairness: float  # Jain's index of the nodes' entries: 1 is even, 1/N is one node's
+    remote_errors: int  # messages refused as senseless, on networks that break promises
+    events: int
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Statistics:
+    def __init__(self, nodes: int) -> None:
+        self.entries_of = [0] * (nodes + 1)
+        self.entries = 0
+        self.inside = self.max_inside = self.max_overtaken = 0
+        self._asked_at = [0.0] * (nodes + 1)
+        self._entries_before = [0] * (nodes + 1)
+        self._response_times = array("d")
+        self._delays = array("d")
+        self.last_left = -1.0
+        self._waiting = 0
+        self._waited = 0.0  # node-time units spent waiting by all
+        self._since = 0.0
+
+    def requested(self, node: NodeId, now: float) -> None:
+        self._asked_at[node] = now
+        self._entries_before[node] = self.entries
+        self._queue(now, +1)
+
+    def granted(self, node: NodeId, now: float) -> None:
+        asked = self._asked_at[node]
+        self._response_times.append(now - asked)
+        if asked <= self.last_left:
+            self._delays.append(now - self.last_left)
+        overtaken = self.entries - self._entries_before[node]
+        if overtaken > self.max_overtaken:
+            self.max_overtaken = overtaken
+        self.entries += 1
+        self.entries_of[node] += 1
+        self.inside += 1
+        if self.inside > self.max_inside:
+            self.max_inside = self.inside
+        self._queue(now, -1)
+
+    def left(self, now: float) -> None:
+        self.inside -= 1
+        self.last_left = now
+
+    def crashed(self, now: float, waiting: bool, inside: bool) -> None:
+        self.inside -= inside
+        self._queue(now, -waiting)
+
+    def _queue(self, now: float, change: int) -> None:
+        self._waited += self._waiting * (now - self._since)
+        self._since = now
+        self._waiting += change
+
+    @property
+    def response_time(self) -> Summary:
+        return summary(self._response_times)
+
+    @property
+    def synchronisation_delay(self) -> Summary:
+        return summary(self._delays)
+
+    @property
+    def throughput(self) -> float:
+        return self.entries / self.last_left if self.last_left > 0 else 0.0
+
+    @property
+    def queue_length(self) -> float:
+        return self._waited / self._since if self._since else 0.0
+
+    @property
+    def fairness(self) -> float:
+        return jain(self.entries_of[1:])
+
+
+def summary(times: Sequence[float]) -> Summary:
+    if not times:
+        return Summary(0.0, 0.0, 0.0, 0.0)
+    ordered = sorted(times)
+    last = len(ordered) - 1
+    return Summary(
+        mean=sum(ordered) / len(ordered),
+        p50=ordered[round(0.50 * last)],
+        p99=ordered[round(0.99 * last)],
+        max=ordered[last],
+    )
+
+
+def jain(shares: Sequence[int]) -> float:
+    squares = sum(x * x for x in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0

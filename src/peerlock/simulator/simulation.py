@@ -1,0 +1,376 @@
+"""One run: a cluster of peers, a network, a load, and a judge who watches.
+
+Everything that happens is an event on one heap, ordered by virtual time and then by the
+order in which it was scheduled; every throw of a die comes from one generator.  So one
+seed is one run, to the last byte of its trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from random import Random
+from typing import Any
+
+from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.core.peer import NodeId, Peer, RemoteError, snake
+from peerlock.simulator.judge import Judge, Violation
+from peerlock.simulator.load import Heavy, Load
+from peerlock.simulator.network import Network
+from peerlock.simulator.report import Report, Statistics
+from peerlock.traces.trace import Kind, Step, Trace
+
+Action = Callable[[NodeId], None]
+
+# How often a long run looks up: for progress, Ctrl-C and signs of a livelock.
+EVENTS_PER_TURN = 50_000
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run depends on: the same scenario gives the same run."""
+
+    algorithm: str
+    nodes: int
+    entries: int = 1000
+    load: Load = field(default_factory=Heavy)
+    network: Network | None = None  # None: the one its card asks for
+    hold: float = 1.0  # time spent inside
+    quorums: str | None = None
+    topology: str | None = None
+    seed: int = 1
+
+
+def simulate(
+    scenario: Scenario,
+    trace: Trace | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Run it, recording into `trace` if given; a Violation always brings its trace."""
+    try:
+        return Simulation(scenario, trace).run(progress)
+    except Violation as violation:
+        if trace is None:
+            trace = empty_trace(scenario)
+            replay = Simulation(scenario, trace)
+            try:
+                replay.run()
+            except Violation as again:
+                assert again.text == violation.text, "a replay took another way"
+        violation.trace = trace
+        raise
+
+
+def empty_trace(scenario: Scenario) -> Trace:
+    return Trace(scenario.algorithm, scenario.nodes, scenario.seed)
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """Effects that are carried out on the spot."""
+
+    send: Callable[[NodeId, Any], None]
+    broadcast: Callable[[Any], None]
+    grant: Callable[[], None]
+    set_timer: Callable[[str, float], None]
+    cancel_timer: Callable[[str], None]
+
+
+class Simulation:
+    def __init__(self, scenario: Scenario, trace: Trace | None = None) -> None:
+        self.scenario = scenario
+        entry = algorithm(scenario.algorithm)
+        self.network = scenario.network or Network(fifo=entry.fifo)
+        self._must_make_sense()
+        settings = entry.settings(scenario.nodes, scenario.quorums, scenario.topology)
+        self.members = tuple(range(1, scenario.nodes + 1))
+        self.rng = Random(scenario.seed)
+        self.now = 0.0
+        self.rests = entry.rests
+        self.requests_left = scenario.load.requests(scenario.entries)
+        self.judge = Judge()
+        self.statistics = Statistics(scenario.nodes)
+        self.remote_errors = 0
+        self.events = 0
+        self._fruitless = 0  # events since somebody was let in
+        self._patience = EVENTS_PER_TURN + 10 * scenario.nodes**2
+
+        self._entry = entry
+        self._settings = settings
+        self._arrival = self.network.arrivals(self.rng, scenario.nodes)
+        self._fences = [0] * (scenario.nodes + 1)
+        self._gone: set[NodeId] = set()
+        self._queued = [0] * (scenario.nodes + 1)  # requests that wait for their node
+        self._heap: list[tuple[float, int, NodeId, NodeId, Any, int]] = []
+        self._numbers = count(1)
+        self._counts: dict[type, int] = dict.fromkeys(entry.peer.messages, 0)
+        self._timers: dict[tuple[NodeId, str], int] = {}
+        self._trace = trace
+        self._watched = trace is not None or not self.network.faultless
+        self._duplicates: dict[int, int] = {}  # their number: the original's
+
+        self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
+
+    def _make_peer(self, node: NodeId) -> Peer:
+        make_sender = self._watched_sender if self._watched else self._plain_sender
+        send = make_sender(node)
+        effects = Immediate(
+            send=send,
+            broadcast=partial(self._broadcast, node, send),
+            grant=partial(self._grant, node),
+            set_timer=partial(self._set_timer, node),
+            cancel_timer=partial(self._cancel_timer, node),
+        )
+        return self._entry.peer(node, self.members, effects=effects, **self._settings)
+
+    def _must_make_sense(self) -> None:
+        if self.scenario.entries < 1:
+            raise UsageError(f"entries must be at least 1, not {self.scenario.entries}")
+        if self.scenario.hold < 0:
+            raise UsageError("the time inside cannot be negative")
+        for crash in self.network.crashes:
+            if not 1 <= crash.node <= self.scenario.nodes:
+                raise UsageError(f"node {crash.node} cannot crash: there is no such node")
+
+    # Running
+
+    def run(self, progress: Callable[[int], None] | None = None) -> Report:
+        try:
+            self._begin()
+            while self._turn():
+                if progress is not None:
+                    progress(self.statistics.entries)
+            self.judge.at_rest()
+        except Violation as violation:
+            self._note(Kind.VIOLATION, violation.node, note=violation.text)
+            raise
+        return self._report()
+
+    def _begin(self) -> None:
+        for node in self.members:
+            self._schedule(0.0, node, self._start)
+        for crash in self.network.crashes:
+            self._schedule(crash.at, crash.node, self._crash)
+            if crash.back is not None:
+                self._schedule(crash.back, crash.node, self._restart)
+        self.scenario.load.start(self)
+
+    def _turn(self) -> bool:
+        """Some events; False when there are no more."""
+        entries, done = self.statistics.entries, 0
+        while done < EVENTS_PER_TURN:
+            done += self._deliver(EVENTS_PER_TURN - done)
+            if not self._heap and len(self._gone) < len(self.members):
+                self.scenario.load.quiet(self)
+            if not self._heap:
+                break
+        self.events += done
+        entered = self.statistics.entries > entries
+        self._fruitless = 0 if entered else self._fruitless + done
+        if self._fruitless > self._patience:
+            self.judge.no_progress(self._fruitless)
+        return bool(self._heap)
+
+    def _deliver(self, most: int) -> int:
+        """At most so many events.  This is the hot loop: what is rare is elsewhere."""
+        heap, peers, fences = self._heap, self._peers, self._fences
+        handlers, watched = self._entry.peer.handlers, self._watched
+        for done in range(most):
+            if not heap:
+                return done
+            self.now, number, node, sender, what, fence = heappop(heap)
+            if not sender:
+                what(node)
+            elif not watched or self._arrives(number, node, sender, what):
+                if fence > fences[node]:
+                    fences[node] = fence
+                try:
+                    handlers[type(what)](peers[node], sender, what)
+                except RemoteError as error:
+                    self._refuse(node, error)
+        return most
+
+    # What happens at a node, other than receiving a message
+
+    def ask(self, node: NodeId, at: float) -> None:
+        self._schedule(at, node, self._request)
+
+    def _start(self, node: NodeId) -> None:
+        self._peers[node].start()
+
+    def _request(self, node: NodeId) -> None:
+        if node in self._gone or not self.requests_left:
+            return
+        if node in self.judge.waiting or node in self.judge.inside:
+            self._queued[node] += 1
+            return
+        self.requests_left -= 1
+        self.judge.requested(node)
+        self.statistics.requested(node, self.now)
+        if self._watched:
+            self._note(Kind.REQUEST, node)
+        self._peers[node].acquire()
+
+    def _grant(self, node: NodeId) -> None:
+        self._fences[node] += 1
+        fence = self._fences[node]
+        if self._watched:
+            self._note(Kind.ENTER, node, fence=fence)
+        self.statistics.granted(node, self.now)
+        self.judge.granted(node, fence)
+        self._schedule(self.now + self.scenario.hold, node, self._leave)
+
+    def _leave(self, node: NodeId) -> None:
+        if node not in self.judge.inside:
+            return  # it crashed inside
+        self.judge.left(node)
+        self.statistics.left(self.now)
+        if self._watched:
+            self._note(Kind.LEAVE, node)
+        self._peers[node].release()
+        if self._queued[node]:
+            self._queued[node] -= 1
+            self.ask(node, self.now)
+        self.scenario.load.left(self, node)
+        if not self.rests and not self._wanted():
+            self._heap.clear()  # or it would go on for ever
+
+    def _wanted(self) -> bool:
+        return bool(self.requests_left or self.judge.waiting or self.judge.inside)
+
+    def _set_timer(self, node: NodeId, name: str, delay: float) -> None:
+        token = self._timers[node, name] = next(self._numbers)
+        self._schedule(self.now + delay, node, partial(self._fire, name, token))
+
+    def _cancel_timer(self, node: NodeId, name: str) -> None:
+        self._timers.pop((node, name), None)
+
+    def _fire(self, name: str, token: int, node: NodeId) -> None:
+        if self._timers.get((node, name)) == token:  # neither cancelled nor set anew
+            del self._timers[node, name]
+            self._note(Kind.TIMER, node, note=name)
+            self._peers[node].timer(name)
+
+    def _crash(self, node: NodeId) -> None:
+        self._gone.add(node)
+        self._queued[node] = 0
+        self._timers = {key: t for key, t in self._timers.items() if key[0] != node}
+        self.statistics.crashed(
+            self.now, node in self.judge.waiting, node in self.judge.inside
+        )
+        self.judge.crashed(node)
+        self._note(Kind.CRASH, node)
+
+    def _restart(self, node: NodeId) -> None:
+        self._gone.discard(node)
+        self._note(Kind.RESTART, node)
+        self._peers[node] = self._make_peer(node)
+        self._peers[node].start()
+        self.scenario.load.left(self, node)
+
+    # Messages
+
+    def _plain_sender(self, sender: NodeId) -> Callable[[NodeId, Any], None]:
+        """Sends as fast as can be: nobody watches, and nothing happens to messages."""
+        run, heap, fences, counts = self, self._heap, self._fences, self._counts
+        arrival, next_number = self._arrival, self._numbers.__next__
+
+        def send(to: NodeId, message: Any) -> None:
+            counts[type(message)] += 1
+            at = arrival(run.now, sender, to)
+            heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
+
+        return send
+
+    def _watched_sender(self, sender: NodeId) -> Callable[[NodeId, Any], None]:
+        """Sends on a network that is recorded, or not to be relied upon."""
+
+        def send(to: NodeId, message: Any) -> None:
+            self._counts[type(message)] += 1
+            flight = next(self._numbers)
+            self._note(Kind.SEND, sender, to, message, flight)
+            self._fly(flight, sender, to, message, flight)
+            duplication = self.network.duplication
+            if duplication and self.rng.random() < duplication:
+                copy = next(self._numbers)
+                self._duplicates[copy] = flight
+                self._fly(copy, sender, to, message, flight)
+
+        return send
+
+    def _fly(
+        self, number: int, sender: NodeId, to: NodeId, message: Any, flight: int
+    ) -> None:
+        at = self._arrival(self.now, sender, to)
+        if at == inf:
+            self._note(Kind.LOSE, to, sender, message, flight)
+        else:
+            fence = self._fences[sender]
+            heappush(self._heap, (at, number, to, sender, message, fence))
+
+    def _arrives(self, number: int, node: NodeId, sender: NodeId, message: Any) -> bool:
+        flight = self._duplicates.pop(number, number)
+        alive = node not in self._gone
+        kind = Kind.RECEIVE if alive else Kind.LOSE
+        self._note(kind, node, sender, message, flight)
+        return alive
+
+    def _broadcast(
+        self, sender: NodeId, send: Callable[[NodeId, Any], None], message: Any
+    ) -> None:
+        for to in self.members:
+            if to != sender:
+                send(to, message)
+        if self.network.broadcast_medium:
+            self._counts[type(message)] -= len(self.members) - 2
+
+    def _refuse(self, node: NodeId, error: RemoteError) -> None:
+        """Where the network keeps its promises, nobody has a reason to send nonsense."""
+        self.remote_errors += 1
+        if self.network.faultless and self.network.fifo >= self._entry.fifo:
+            raise Violation(node, f"{node} refuses a message: {error}")
+
+    # Bookkeeping
+
+    def _schedule(self, at: float, node: NodeId, action: Action) -> None:
+        heappush(self._heap, (at, next(self._numbers), node, 0, action, 0))
+
+    def _note(
+        self,
+        kind: Kind,
+        node: NodeId,
+        peer: NodeId | None = None,
+        message: Any = None,
+        flight: int | None = None,
+        fence: int | None = None,
+        note: str = "",
+    ) -> None:
+        if self._trace is not None:
+            step = Step(self.now, kind, node, peer, message, flight, fence, note)
+            self._trace.steps.append(step)
+
+    def _report(self) -> Report:
+        found = self.statistics
+        messages = sum(self._counts.values())
+        return Report(
+            algorithm=self.scenario.algorithm,
+            nodes=self.scenario.nodes,
+            entries=found.entries,
+            messages=messages,
+            messages_per_entry=messages / found.entries if found.entries else 0.0,
+            messages_by_type={snake(m).upper(): n for m, n in self._counts.items()},
+            max_inside=found.max_inside,
+            max_overtaken=found.max_overtaken,
+            response_time=found.response_time,
+            synchronisation_delay=found.synchronisation_delay,
+            throughput=found.throughput,
+            queue_length=found.queue_length,
+            fairness=found.fairness,
+            remote_errors=self.remote_errors,
+            events=self.events,
+            seed=self.scenario.seed,
+        )
