@@ -10,11 +10,25 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
+from peerlock.algorithms.museum import (
+    CarvalhoRoucairolUnaware,
+    CentralLifo,
+    LamportAnyRequest,
+    LamportReordered,
+    MaekawaWithoutInquire,
+    RicartAgrawalaDeaf,
+    RicartAgrawalaListing,
+    RicartAgrawalaTies,
+    SuzukiKasamiDivisible,
+    SuzukiKasamiLifo,
+    TokenRingRegenerated,
+)
 from peerlock.algorithms.naimi_trehel import NaimiTrehel
 from peerlock.algorithms.raymond import Raymond
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
@@ -27,6 +41,16 @@ from peerlock.core.topology import Topology, topology
 
 class UsageError(ValueError):
     """What was asked for makes no sense; the text says what to do, in one line."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """The cluster that a check tries unless told otherwise: one that shows the verdict."""
+
+    nodes: int = 3
+    requests: int | tuple[int, ...] | None = 1  # by each node; None is without end
+    quorums: str | None = None
+    losses: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,14 +67,15 @@ class Algorithm:
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
     rests: bool = True  # when nobody asks, messages cease
     verdict: str = "holds"  # what a search of all schedules finds
+    exhibit: Exhibit = Exhibit()
 
     def settings(
         self, nodes: int, quorums: str | None = None, topology: str | None = None
-    ) -> dict[str, QuorumSystem | Topology]:
-        """The structure to build the peers on, from the names a user gives."""
+    ) -> dict[str, Any]:
+        """Arguments to make the peers with, from the names of structures a user gives."""
         if nodes < 1:
             raise UsageError(f"a cluster needs at least 1 node, not {nodes}")
-        chosen: dict[str, QuorumSystem | Topology] = {}
+        chosen: dict[str, Any] = {}
         if quorums is not None:
             self._must_take("quorums")
             chosen["quorums"] = quorum_system(quorums, nodes)
@@ -182,6 +207,119 @@ CATALOGUE: tuple[Algorithm, ...] = (
         fifo=True,
         takes="quorums",
         verdict="deadlock",
+        exhibit=Exhibit(nodes=4, quorums="grid"),
+    ),
+    Algorithm(
+        name="maekawa-without-inquire",
+        peer=MaekawaWithoutInquire,
+        source="made from Maekawa",
+        year=1985,
+        family="museum",
+        messages="3(K−1)",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+    ),
+    Algorithm(
+        name="central-lifo",
+        peer=CentralLifo,
+        source="made from the textbook",
+        year=1978,
+        family="museum",
+        messages="3, or 0 at the coordinator",
+        verdict="starvation",
+        exhibit=Exhibit(requests=None),
+    ),
+    Algorithm(
+        name="lamport-reordered",
+        peer=LamportReordered,
+        source="Lamport, out of order",
+        year=1978,
+        family="museum",
+        messages="3(N−1)",
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="lamport-any-request",
+        peer=LamportAnyRequest,
+        source="Lamport, taken at his word",
+        year=1978,
+        family="museum",
+        messages="3(N−1)",
+        fifo=True,
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="ricart-agrawala-ties",
+        peer=RicartAgrawalaTies,
+        source="made from Ricart, Agrawala",
+        year=1981,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-deaf",
+        peer=RicartAgrawalaDeaf,
+        source="made from Ricart, Agrawala",
+        year=1981,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-listing",
+        peer=RicartAgrawalaListing,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1)",
+        verdict="overtaking",
+    ),
+    Algorithm(
+        name="carvalho-roucairol-unaware",
+        peer=CarvalhoRoucairolUnaware,
+        source="made from Carvalho, Roucairol",
+        year=1983,
+        family="museum",
+        messages="0 … 2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="suzuki-kasami-divisible",
+        peer=SuzukiKasamiDivisible,
+        source="Suzuki, Kasami; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="suzuki-kasami-lifo",
+        peer=SuzukiKasamiLifo,
+        source="made from Suzuki, Kasami",
+        year=1985,
+        family="museum",
+        messages="0 or 2N−1",
+        fifo=True,
+        verdict="starvation",
+        exhibit=Exhibit(requests=None),
+    ),
+    Algorithm(
+        name="token-ring-regenerated",
+        peer=TokenRingRegenerated,
+        source="made from Le Lann",
+        year=1977,
+        family="museum",
+        messages="without bound",
+        fifo=True,
+        rests=False,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, losses=1),
     ),
 )
 
@@ -223,6 +361,7 @@ class Card:
     idea: str
     facts: dict[str, str]
     departures: tuple[str, ...]
+    note: str  # for what is in the museum: what is wrong with it
 
 
 def card(entry: Algorithm) -> Card:
@@ -234,6 +373,7 @@ def card(entry: Algorithm) -> Card:
         idea="\n\n".join(map(_flow, middle)),
         facts=dict(_facts(facts)),
         departures=tuple(map(_flow, departures.split("\n  * ")[1:])),
+        note=_flow(entry.peer.__doc__ or "") if entry.family == "museum" else "",
     )
 
 

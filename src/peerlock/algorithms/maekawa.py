@@ -238,8 +238,8 @@ class Maekawa1985(Maekawa):
         super().acquire()
 
     def receive_failed(self, sender: NodeId, message: Failed) -> None:
-        self.failed = True
         super().receive_failed(sender, message)
+        self.failed = True
 
     def receive_inquire(self, sender: NodeId, message: Inquire) -> None:
         if self.failed and not self.inside and self.locked_members >> sender & 1:

@@ -164,7 +164,11 @@ class Simulation:
         entries, done = self.statistics.entries, 0
         while done < EVENTS_PER_TURN:
             done += self._deliver(EVENTS_PER_TURN - done)
-            if not self._heap and len(self._gone) < len(self.members):
+            if (
+                not self._heap
+                and self.requests_left
+                and len(self._gone) < len(self.members)
+            ):
                 self.scenario.load.quiet(self)
             if not self._heap:
                 break

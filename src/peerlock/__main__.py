@@ -1,0 +1,5 @@
+"""`python -m peerlock` is `peerlock`."""
+
+from peerlock.cli.main import main
+
+main()

@@ -1,0 +1,140 @@
+"""`peerlock compare`: several algorithms, sizes and loads, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.cli.output import (
+    console,
+    json_option,
+    must_be_writable,
+    plain_table,
+    print_json,
+    progress,
+)
+from peerlock.lab.compare import Experiment, Result, Spread
+from peerlock.lab.compare import compare as run
+
+FIGURES = (".pdf", ".svg", ".png")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option(
+    "-n", "--nodes", default="3,7,13,21", show_default=True, help="How many nodes, each."
+)
+@click.option(
+    "--load", default="light,heavy", show_default=True, help="light, heavy or P, each."
+)
+@click.option(
+    "--runs", default=5, show_default=True, help="Runs of each, with seeds of their own."
+)
+@click.option("--entries", default=500, show_default=True, help="Entries per run.")
+@click.option("--latency", default="uniform:0.5,1.5", show_default=True, metavar="SPEC")
+@click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
+@click.option("--quorums", metavar="KIND", help="For the algorithms built on quorums.")
+@click.option("--topology", metavar="KIND", help="For the algorithms built on a topology.")
+@click.option("--seed", default=1, show_default=True, help="The first run's.")
+@click.option("--jobs", type=int, help="Processes.  [default: one per core]")
+@click.option(
+    "--plot",
+    "figure",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw a figure: .pdf, .svg or .png.",
+)
+@json_option
+def compare(
+    names: tuple[str, ...],
+    nodes: str,
+    load: str,
+    runs: int,
+    entries: int,
+    latency: str,
+    hold: float,
+    quorums: str | None,
+    topology: str | None,
+    seed: int,
+    jobs: int | None,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare algorithms NAMES: messages, waiting and fairness, over many runs."""
+    experiment = Experiment(
+        algorithms=tuple(dict.fromkeys(names)),
+        sizes=parse_sizes(nodes),
+        loads=tuple(load.split(",")),
+        runs=runs,
+        entries=entries,
+        latency=latency,
+        hold=hold,
+        quorums=quorums,
+        topology=topology,
+        seed=seed,
+    )
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"at least 1 process is needed, not {jobs}")
+    if figure is not None:
+        if figure.suffix not in FIGURES:
+            raise UsageError(f"{figure.name}: a figure can be {', '.join(FIGURES)}")
+        must_be_writable(figure)
+    total = len(names) * len(experiment.sizes) * len(experiment.loads) * runs
+    with progress("runs", total) as bar:
+        results = run(
+            experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
+        )
+    if figure is not None:
+        from peerlock.lab.plot import plot  # matplotlib is slow to load, and optional
+
+        plot(results, figure)
+    if as_json:
+        print_json([r.as_dict() for r in results])
+    else:
+        tell(results, figure)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{text!r} is no list of sizes; write it like 3,7,13,21") from None
+
+
+def tell(results: list[Result], figure: Path | None) -> None:
+    table = plain_table(
+        "load",
+        "algorithm",
+        "nodes",
+        "messages per entry",
+        "response time",
+        "synchronisation delay",
+        "fairness",
+        "overtaken",
+        numbers=frozenset(range(2, 8)),
+    )
+    for result in results:
+        table.add_row(
+            result.load,
+            f"[bold cyan]{result.algorithm}[/]",
+            str(result.nodes),
+            shown(result.messages_per_entry),
+            shown(result.response_time),
+            shown(result.synchronisation_delay),
+            f"{result.fairness.mean:.3f}",
+            str(result.max_overtaken),
+        )
+    out = console()
+    out.print(table)
+    out.print(
+        f"\n[dim]mean ± standard deviation over {results[0].runs} runs; "
+        "times in units of the message delay given[/]"
+    )
+    if figure is not None:
+        out.print(f"[green]wrote {figure}[/]")
+
+
+def shown(spread: Spread) -> str:
+    return f"{spread.mean:.2f} ± {spread.stdev:.2f}"

@@ -1,0 +1,73 @@
+"""`peerlock`: the commands, and how errors and Ctrl-C leave it.
+
+Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 130 interrupted.
+Every error is one line on stderr that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from peerlock import __version__
+from peerlock.algorithms.catalogue import UsageError, unknown
+from peerlock.cli.catalogue import list_command, show
+from peerlock.cli.check import check
+from peerlock.cli.compare import compare
+from peerlock.cli.quorums import quorums
+from peerlock.cli.simulate import simulate
+
+
+class Commands(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            raise UsageError(unknown("command", args[0], sorted(self.commands)))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="peerlock %(version)s")
+def cli() -> None:
+    """Distributed locks between your processes, with no lock server.
+
+    Every classic algorithm for mutual exclusion in a computer network, written once:
+    run it, see it, compare it, break it.
+    """
+
+
+for command in (list_command, show, simulate, compare, check, quorums):
+    cli.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    try:
+        code = cli.main(args, prog_name="peerlock", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        code = 0
+    except click.ClickException as error:
+        code = complain(error.format_message(), error.exit_code)
+    except UsageError as error:
+        code = complain(str(error), 2)
+    except (KeyboardInterrupt, click.Abort):
+        code = complain("interrupted", 130)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def complain(text: str, code: int) -> int:
+    first, *_ = text.splitlines() or [""]
+    print(f"peerlock: {first}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

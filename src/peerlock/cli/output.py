@@ -1,0 +1,94 @@
+"""What all commands share in speaking to people and to programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, JustifyMethod
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from peerlock import traces
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.traces.trace import Trace
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for programs to read."
+)
+
+nodes_option = click.option(
+    "-n", "--nodes", type=int, default=5, show_default=True, help="How many nodes."
+)
+
+
+def console() -> Console:
+    """As wide as the terminal; in a pipe, wide enough for all of a table."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def plain_table(*headings: str, numbers: frozenset[int] = frozenset()) -> Table:
+    """A table without a box; the columns in `numbers` are set flush right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for i, heading in enumerate(headings):
+        justify: JustifyMethod = "right" if i in numbers else "left"
+        table.add_column(heading, justify=justify, no_wrap=i == 0)
+    return table
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Progress]:
+    """A bar on a terminal, gone when done; nothing at all in a pipe."""
+    err = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=err, transient=True, disable=not err.is_terminal
+    ) as bar:
+        bar.add_task(what, total=total)
+        yield bar
+
+
+def must_be_writable(path: Path) -> None:
+    """Say so before the work, not after it, and leave nothing behind."""
+    new = not path.exists()
+    try:
+        with path.open("a"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def must_be_drawable(path: Path) -> None:
+    if path.suffix.lower() not in traces.FORMATS:
+        known = ", ".join(traces.FORMATS)
+        raise UsageError(f"{path.name}: a run can be written to {known}")
+    must_be_writable(path)
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    try:
+        traces.write(trace, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None

@@ -1,0 +1,268 @@
+"""`peerlock simulate`: one run, measured, and drawn if you like."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.cli.output import (
+    console,
+    json_option,
+    must_be_drawable,
+    nodes_option,
+    plain_table,
+    print_json,
+    progress,
+    write_trace,
+)
+from peerlock.simulator.judge import Violation
+from peerlock.simulator.latency import parse_latency
+from peerlock.simulator.load import Load, Schedule, parse_load
+from peerlock.simulator.network import Crash, Network, Partition
+from peerlock.simulator.report import Report, Summary
+from peerlock.simulator.simulation import Scenario, empty_trace
+from peerlock.simulator.simulation import simulate as run
+from peerlock.traces import FORMATS
+from peerlock.traces.text import lines
+
+STORY = 30  # the last steps of a run that went wrong, on the terminal
+
+
+@click.command()
+@click.argument("name")
+@nodes_option
+@click.option("--entries", default=1000, show_default=True, help="How many entries.")
+@click.option(
+    "--load",
+    default="heavy",
+    show_default=True,
+    metavar="light|heavy|P",
+    help="light: one request at a time. heavy: everybody asks again at once. "
+    "P: each idle node asks with this probability per time unit.",
+)
+@click.option("--schedule", metavar="NODE@TIME,…", help="Ask just then, instead of a load.")
+@click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
+@click.option("--quorums", metavar="KIND", help="plane, grid or majority.")
+@click.option(
+    "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
+)
+@click.option(
+    "--latency",
+    default="uniform:0.5,1.5",
+    show_default=True,
+    metavar="SPEC",
+    help="constant:1, uniform:0.5,1.5, exponential:1, or between sites matrix:1,80/80,1.",
+)
+@click.option(
+    "--fifo/--reorder",
+    default=None,
+    help="Whether messages between two nodes stay in order.  [default: as its card asks]",
+)
+@click.option("--loss", type=click.FloatRange(0, 1), default=0.0, help="Lose messages.")
+@click.option(
+    "--duplicate", type=click.FloatRange(0, 1), default=0.0, help="Deliver messages twice."
+)
+@click.option(
+    "--crash", "crashes", multiple=True, metavar="NODE@TIME[-BACK]", help="Stop a node."
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="FROM-TO:1,2/3,4",
+    help="Let no message cross between the groups for a while.",
+)
+@click.option("--seed", default=1, show_default=True, help="The same seed, the same run.")
+@click.option(
+    "--trace",
+    "paths",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help=f"Write the run down: {', '.join(FORMATS)}.",
+)
+@json_option
+def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
+    """Run algorithm NAME once in virtual time, and report what it cost."""
+    scenario = scenario_from(**options)
+    for path in paths:
+        must_be_drawable(path)
+    trace = empty_trace(scenario) if paths else None
+    began = time.perf_counter()
+    try:
+        with progress(scenario.algorithm, scenario.entries) as bar:
+            report = run(
+                scenario, trace, lambda done: bar.update(bar.task_ids[0], completed=done)
+            )
+    except Violation as violation:
+        explain(violation, paths, as_json)
+        raise SystemExit(1) from None
+    seconds = time.perf_counter() - began
+    if trace is not None:
+        for path in paths:
+            write_trace(trace, path)
+    if as_json:
+        print_json(as_keys(report, seconds))
+    else:
+        tell(scenario, report, seconds, paths)
+
+
+def scenario_from(
+    name: str,
+    nodes: int,
+    entries: int,
+    load: str,
+    schedule: str | None,
+    hold: float,
+    quorums: str | None,
+    topology: str | None,
+    latency: str,
+    fifo: bool | None,
+    loss: float,
+    duplicate: float,
+    crashes: tuple[str, ...],
+    partitions: tuple[str, ...],
+    seed: int,
+) -> Scenario:
+    entry = algorithm(name)
+    entry.settings(nodes, quorums, topology)  # complains before anything is done
+    network = Network(
+        latency=parse_latency(latency),
+        fifo=entry.fifo if fifo is None else fifo,
+        loss=loss,
+        duplication=duplicate,
+        partitions=tuple(map(parse_partition, partitions)),
+        crashes=tuple(map(parse_crash, crashes)),
+    )
+    asked: Load = parse_schedule(schedule, nodes) if schedule else parse_load(load)
+    return Scenario(
+        algorithm=name,
+        nodes=nodes,
+        entries=entries,
+        load=asked,
+        network=network,
+        hold=hold,
+        quorums=quorums,
+        topology=topology,
+        seed=seed,
+    )
+
+
+def parse_schedule(text: str, nodes: int) -> Schedule:
+    wishes = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)@([\d.]+)", part.strip())
+        if match is None or not 1 <= int(match[1]) <= nodes:
+            raise UsageError(
+                f"{part!r} is no request of 1 to {nodes}; write node@time, like 3@0,2@0.5"
+            )
+        wishes.append((float(match[2]), int(match[1])))
+    return Schedule(tuple(wishes))
+
+
+def parse_crash(text: str) -> Crash:
+    match = re.fullmatch(r"(\d+)@([\d.]+)(?:-([\d.]+))?", text)
+    if match is None:
+        raise UsageError(
+            f"{text!r} is no crash; write node@time or node@time-back, like 3@20-40"
+        )
+    return Crash(int(match[1]), float(match[2]), float(match[3]) if match[3] else None)
+
+
+def parse_partition(text: str) -> Partition:
+    match = re.fullmatch(r"([\d.]+)-([\d.]+):([\d,/]+)", text)
+    if match is None:
+        raise UsageError(
+            f"{text!r} is no partition; write from-to:groups, like 10-20:1,2/3,4"
+        )
+    groups = [group.split(",") for group in match[3].split("/")]
+    sets = tuple(frozenset(map(int, filter(None, group))) for group in groups)
+    return Partition(float(match[1]), float(match[2]), sets)
+
+
+def as_keys(report: Report, seconds: float) -> dict[str, Any]:
+    keys = report.as_dict()
+    seed = keys.pop("seed")
+    return keys | {"seconds": seconds, "seed": seed}
+
+
+def tell(
+    scenario: Scenario, report: Report, seconds: float, paths: tuple[Path, ...]
+) -> None:
+    table = plain_table("", "")
+    table.show_header = False
+    for fact, value in rows(scenario, report, seconds):
+        table.add_row(f"[bold]{fact}[/]", value)
+    out = console()
+    out.print(f"[bold cyan]{report.algorithm}[/], {report.nodes} nodes")
+    out.print(table)
+    for path in paths:
+        out.print(f"[green]wrote {escape(str(path))}[/]")
+
+
+def rows(scenario: Scenario, report: Report, seconds: float) -> list[tuple[str, str]]:
+    paper = algorithm(report.algorithm).messages
+    by_type = ", ".join(f"{n:,} {name}" for name, n in report.messages_by_type.items())
+    found = [
+        ("entries", f"{report.entries:,}"),
+        ("messages", f"{report.messages:,}: {by_type}"),
+        ("messages per entry", f"{report.messages_per_entry:.3f}  [dim]paper: {paper}[/]"),
+        ("most inside at once", str(report.max_inside)),
+        ("response time", spread(report.response_time)),
+        ("synchronisation delay", spread(report.synchronisation_delay)),
+        ("throughput", f"{report.throughput:.3f} entries per time unit"),
+        ("queue length", f"{report.queue_length:.2f} on average"),
+        ("overtaken", f"by {report.max_overtaken} entries of others at the most"),
+        ("fairness", f"{report.fairness:.4f}  [dim]1 is even[/]"),
+        (
+            "speed",
+            f"{report.events:,} events in {seconds:.2f} s, "
+            f"{report.events / seconds:,.0f} a second",
+        ),
+        ("seed", str(scenario.seed)),
+    ]
+    if report.remote_errors:
+        refused = f"{report.remote_errors:,} messages, as senseless"
+        found.insert(4, ("refused", refused))
+    return found
+
+
+def spread(times: Summary) -> str:
+    return (
+        f"mean {times.mean:.2f}, median {times.p50:.2f}, 99 % {times.p99:.2f}, "
+        f"longest {times.max:.2f}"
+    )
+
+
+def explain(violation: Violation, paths: tuple[Path, ...], as_json: bool) -> None:
+    """How it came about: the whole way into the files, its end on the terminal."""
+    assert violation.trace is not None
+    for path in paths:
+        write_trace(violation.trace, path)
+    story = list(lines(violation.trace))
+    if as_json:
+        print_json(
+            {
+                "algorithm": violation.trace.algorithm,
+                "nodes": violation.trace.nodes,
+                "seed": violation.trace.seed,
+                "violation": violation.text,
+                "trace": story,
+            }
+        )
+        return
+    err = Console(stderr=True, highlight=False)
+    if len(story) > STORY:
+        err.print(
+            f"[dim]… {len(story) - STORY:,} steps before these; --trace has them all[/]"
+        )
+    for line in story[-STORY:]:
+        err.print(escape(line), soft_wrap=True)
+    err.print(f"[bold red]violation:[/] {escape(violation.text)}")

@@ -1,0 +1,118 @@
+"""A cluster driven by hand, one step at a time: for tests, stories and teaching.
+
+Nothing happens by itself: you say who asks, who leaves, and which message arrives next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.core.peer import (
+    Broadcast,
+    Effect,
+    Grant,
+    NodeId,
+    Peer,
+    Send,
+    label,
+    snake,
+)
+from peerlock.simulator.judge import Judge
+from peerlock.traces.trace import Kind, Step, Trace
+
+
+@dataclass(frozen=True)
+class Flight:
+    number: int
+    sender: NodeId
+    receiver: NodeId
+    message: Any
+    fence: int
+
+
+class ByHand:
+    """Every step returns the effects it had, and the judge looks at each of them."""
+
+    def __init__(self, name: str, nodes: int, **settings: Any) -> None:
+        self.algorithm = algorithm(name)
+        self.members = tuple(range(1, nodes + 1))
+        make = self.algorithm.peer
+        self.peers: dict[NodeId, Peer] = {
+            i: make(i, self.members, **settings) for i in self.members
+        }
+        self.flying: list[Flight] = []
+        self.sent = 0
+        self.judge = Judge()
+        self.trace = Trace(name, nodes)
+        self._fences = dict.fromkeys(self.members, 0)
+        self._steps = 0
+        for i, peer in self.peers.items():
+            peer.start()
+            self._carry_out(i)
+
+    def request(self, node: NodeId) -> list[Effect]:
+        if node in self.judge.waiting or node in self.judge.inside:
+            raise UsageError(f"{node} has a request already")
+        self._step(Kind.REQUEST, node)
+        self.judge.requested(node)
+        self.peers[node].acquire()
+        return self._carry_out(node)
+
+    def leave(self, node: NodeId) -> list[Effect]:
+        if node not in self.judge.inside:
+            raise UsageError(f"{node} is not inside")
+        self._step(Kind.LEAVE, node)
+        self.judge.left(node)
+        self.peers[node].release()
+        return self._carry_out(node)
+
+    def deliver(self, sender: NodeId, node: NodeId, name: str) -> list[Effect]:
+        """The oldest message of that name that is under way from `sender` to `node`."""
+        flight = self._find(sender, node, name)
+        self.flying.remove(flight)
+        self._step(Kind.RECEIVE, node, sender, flight.message, flight.number)
+        self._fences[node] = max(self._fences[node], flight.fence)
+        self.peers[node].receive(sender, flight.message)
+        return self._carry_out(node)
+
+    def _find(self, sender: NodeId, node: NodeId, name: str) -> Flight:
+        channel = [f for f in self.flying if (f.sender, f.receiver) == (sender, node)]
+        for flight in channel:
+            if snake(type(flight.message)).upper() == name:
+                if self.algorithm.fifo and flight != channel[0]:
+                    first = label(channel[0].message)
+                    raise UsageError(f"{name} would overtake {first}, which FIFO forbids")
+                return flight
+        raise UsageError(f"no {name} is under way from {sender} to {node}")
+
+    def _carry_out(self, node: NodeId) -> list[Effect]:
+        effects = self.peers[node].drain()
+        for effect in effects:
+            match effect:
+                case Send(to, message):
+                    self._send(node, to, message)
+                case Broadcast(message):
+                    for to in self.members:
+                        if to != node:
+                            self._send(node, to, message)
+                case Grant():
+                    self._fences[node] += 1
+                    self._note(Kind.ENTER, node, fence=self._fences[node])
+                    self.judge.granted(node, self._fences[node])
+                case _:
+                    raise UsageError("time does not pass by hand: there are no timers")
+        return effects
+
+    def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        self.sent += 1
+        self.flying.append(Flight(self.sent, sender, to, message, self._fences[sender]))
+        self._note(Kind.SEND, sender, to, message, self.sent)
+
+    def _step(self, *what: Any) -> None:
+        self._steps += 1
+        self._note(*what)
+
+    def _note(self, kind: Kind, node: NodeId, *what: Any, fence: int | None = None) -> None:
+        self.trace.steps.append(Step(float(self._steps), kind, node, *what, fence=fence))

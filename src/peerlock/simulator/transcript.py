@@ -1,0 +1,119 @@
+"""Stories that are tests: a text that says what to do, and what came of it.
+
+Lines that start at the margin are steps, indented ones tell what followed, and those
+with a # are for the reader.  `play` does the steps and writes down anew what followed;
+a story is true if that gives the same text.
+
+    algorithm ricart-agrawala
+    nodes 3
+    3 requests
+        3 sends REQUEST(1) to 1 and 2
+    1 receives REQUEST from 3
+        1 sends REPLY to 3
+    3 leaves
+    everything is quiet
+
+For algorithms on quorums there is a line `S7 = {2, 7, 10, 13}` for every node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.peer import Broadcast, Effect, NodeId, Send, label
+from peerlock.core.quorums import QuorumSystem
+from peerlock.simulator.by_hand import ByHand
+from peerlock.simulator.judge import listed
+from peerlock.traces.trace import Kind, Trace
+
+HEADER = re.compile(r"(algorithm|nodes) (\S+)")
+SET = re.compile(r"S(\d+) = \{([\d, ]+)\}")
+STEP = re.compile(r"(\d+) (requests|leaves|receives ([A-Z_]+) from (\d+))")
+
+
+def play(text: str) -> tuple[str, Trace]:
+    """The story with what really follows each step, and the run as a trace."""
+    story = Story()
+    lines: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith("    "):
+            continue
+        lines.append(line)
+        if line and not line.startswith("#"):
+            try:
+                lines.extend(f"    {outcome}" for outcome in story.step(line))
+            except UsageError as error:
+                raise UsageError(f"line {number}, {line!r}: {error}") from None
+    return "\n".join(lines) + "\n", story.cluster.trace
+
+
+class Story:
+    def __init__(self) -> None:
+        self.header: dict[str, str] = {}
+        self.sets: dict[NodeId, tuple[NodeId, ...]] = {}
+        self._cluster: ByHand | None = None
+
+    @property
+    def cluster(self) -> ByHand:
+        if self._cluster is None:
+            nodes = int(self.header["nodes"])
+            settings = {}
+            if self.sets:
+                sets = tuple(self.sets[i] for i in range(1, nodes + 1))
+                settings["quorums"] = QuorumSystem("given", sets)
+            self._cluster = ByHand(self.header["algorithm"], nodes, **settings)
+        return self._cluster
+
+    def step(self, line: str) -> Iterator[str]:
+        if match := HEADER.fullmatch(line):
+            self.header[match[1]] = match[2]
+        elif match := SET.fullmatch(line):
+            self.sets[int(match[1])] = tuple(map(int, match[2].split(",")))
+        elif match := STEP.fullmatch(line):
+            yield from self.tell(int(match[1]), self.do(match))
+        elif line == "everything is quiet":
+            yield self.rest()
+        else:
+            raise UsageError("this is no step of a story")
+
+    def do(self, match: re.Match[str]) -> list[Effect]:
+        node = int(match[1])
+        if match[2] == "requests":
+            return self.cluster.request(node)
+        if match[2] == "leaves":
+            return self.cluster.leave(node)
+        return self.cluster.deliver(int(match[4]), node, match[3])
+
+    def tell(self, node: NodeId, effects: list[Effect]) -> Iterator[str]:
+        told = ((self.verb(effect), effect) for effect in effects)
+        for verb, group in groupby(told, key=lambda pair: pair[0]):
+            receivers = {to for _, effect in group for to in self.receivers(node, effect)}
+            yield f"{node} {verb}" + (f" to {listed(receivers)}" if receivers else "")
+        if not effects:
+            yield f"{node} says nothing"
+
+    def verb(self, effect: Effect) -> str:
+        if isinstance(effect, Send | Broadcast):
+            return f"sends {label(effect.message)}"
+        return "enters"
+
+    def receivers(self, node: NodeId, effect: Effect) -> set[NodeId]:
+        if isinstance(effect, Send):
+            return {effect.to}
+        if isinstance(effect, Broadcast):
+            return set(self.cluster.members) - {node}
+        return set()
+
+    def rest(self) -> str:
+        if self.cluster.flying:
+            flight = self.cluster.flying[0]
+            raise UsageError(
+                f"{label(flight.message)} is still under way "
+                f"from {flight.sender} to {flight.receiver}"
+            )
+        self.cluster.judge.at_rest()
+        entries = sum(step.kind is Kind.ENTER for step in self.cluster.trace)
+        return f"{entries} entries, {self.cluster.sent} messages"

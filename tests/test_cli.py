@@ -1,0 +1,286 @@
+"""The command line, as a stranger meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.cli.main import main
+
+SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]
+
+
+class Done:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        assert self.code in (0, 1), self.err
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def peerlock(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: object) -> Done:
+        with pytest.raises(SystemExit) as end:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return Done(int(end.value.code or 0), out, err)
+
+    return run
+
+
+def test_help_names_every_command(peerlock: Any) -> None:
+    out = peerlock("--help").out
+    for command in ("list", "show", "simulate", "compare", "quorums"):
+        assert command in out
+        assert peerlock(command, "--help").code == 0
+
+
+def test_no_arguments_is_a_call_for_help(peerlock: Any) -> None:
+    done = peerlock()
+    assert done.code == 0
+    assert "Usage: peerlock" in done.out
+
+
+def test_list_has_every_algorithm(peerlock: Any) -> None:
+    names = [a.name for a in CATALOGUE]
+    assert [a["name"] for a in peerlock("list", "--json").json] == names
+    out = peerlock("list").out
+    assert all(name in out for name in names)
+
+
+def test_the_museum_has_those_that_are_wrong(peerlock: Any) -> None:
+    shown = peerlock("list", "--museum", "--json").json
+    assert "maekawa-1985" in [a["name"] for a in shown]
+    assert all(a["verdict"] != "holds" for a in shown)
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
+def test_show_tells_the_card(peerlock: Any, entry: Any) -> None:
+    shown = peerlock("show", entry.name, "--json").json
+    assert shown["name"] == entry.name
+    assert shown["card"]["messages"]
+    assert shown["departures"]
+    assert entry.name in peerlock("show", entry.name).out
+
+
+SIMULATE_KEYS = {
+    "algorithm",
+    "nodes",
+    "entries",
+    "messages",
+    "messages_per_entry",
+    "messages_by_type",
+    "max_inside",
+    "max_overtaken",
+    "response_time",
+    "synchronisation_delay",
+    "fairness",
+    "events",
+    "seconds",
+    "seed",
+}
+
+
+@pytest.mark.parametrize("entry", SHIPPED, ids=lambda a: a.name)
+def test_simulate_reports(peerlock: Any, entry: Any) -> None:
+    report = peerlock("simulate", entry.name, "-n", 4, "--load", "light", "--json").json
+    assert report.keys() >= SIMULATE_KEYS
+    assert set(report["response_time"]) == {"mean", "p50", "p99", "max"}
+    assert (report["algorithm"], report["nodes"], report["entries"]) == (
+        entry.name,
+        4,
+        1000,
+    )
+    assert report["max_inside"] == 1
+    assert sum(report["messages_by_type"].values()) == report["messages"]
+
+
+def test_simulate_speaks_to_people(peerlock: Any) -> None:
+    out = peerlock("simulate", "raymond", "-n", 9, "--topology", "line").out
+    assert "messages per entry" in out
+    assert "fairness" in out
+
+
+@pytest.mark.parametrize(
+    "ending", ["txt", "jsonl", "svg", "html", "shiviz", "json", "trace.json"]
+)
+def test_a_run_is_written_in_every_format(
+    peerlock: Any, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"run.{ending}"
+    done = peerlock("simulate", "lamport", "-n", 3, "--entries", 5, "--trace", path)
+    assert done.code == 0
+    assert path.stat().st_size > 500
+
+
+def test_a_violation_has_exit_code_1_a_story_and_a_trace(
+    peerlock: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "deadlock.svg"
+    wrong = ("simulate", "maekawa-1985", "-n", 7)
+    done = peerlock(*wrong, "--trace", path)
+    assert done.code == 1
+    assert "violation: deadlock" in done.err
+    assert "<svg" in path.read_text()
+    told = peerlock(*wrong, "--json")
+    assert told.code == 1
+    assert "deadlock" in told.json["violation"]
+
+
+def test_loss_duplication_crashes_and_partitions_are_options(peerlock: Any) -> None:
+    base = ("simulate", "ricart-agrawala", "-n", 4, "--json", "--entries", 200)
+    assert "wait" in peerlock(*base, "--loss", 0.1).json["violation"]
+    assert "wait" in peerlock(*base, "--crash", "2@10").json["violation"]
+    assert "wait" in peerlock(*base, "--partition", "5-9:1,2/3,4").json["violation"]
+    assert peerlock(*base, "--duplicate", 1.0).code == 1
+
+
+def test_a_schedule_by_hand(peerlock: Any) -> None:
+    asked = ("simulate", "ricart-agrawala", "-n", 3, "--schedule", "3@0,2@0.5,1@2")
+    assert peerlock(*asked, "--json").json["entries"] == 3
+
+
+COMPARE = ("compare", "central", "raymond", "-n", "3,5", "--runs", 2, "--entries", 40)
+
+
+def test_compare_measures_every_combination(peerlock: Any) -> None:
+    results = peerlock(*COMPARE, "--load", "light,0.5", "--json").json
+    assert len(results) == 2 * 2 * 2
+    assert {r["load"] for r in results} == {"light", "0.5"}
+    for result in results:
+        assert result["runs"] == 2
+        assert result["messages_per_entry"]["min"] <= result["messages_per_entry"]["mean"]
+    assert "central" in peerlock(*COMPARE).out
+
+
+def test_compare_gives_the_same_with_any_number_of_processes(peerlock: Any) -> None:
+    one, two = (peerlock(*COMPARE, "--jobs", jobs, "--json").json for jobs in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_compare_draws_a_figure(peerlock: Any, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"figure.{ending}"
+    assert peerlock(*COMPARE, "--plot", path).code == 0
+    assert path.stat().st_size > 5000
+
+
+@pytest.mark.parametrize("kind", ["plane", "grid", "majority"])
+def test_quorums_are_described(peerlock: Any, kind: str) -> None:
+    shown = peerlock("quorums", kind, "-n", 7, "--json").json
+    assert set(shown) == {
+        "kind",
+        "nodes",
+        "quorums",
+        "intersecting",
+        "minimal",
+        "symmetric",
+        "sizes",
+        "load",
+        "resilience",
+    }
+    assert shown["intersecting"]
+    assert list(shown["quorums"]) == [str(i) for i in range(1, 8)]
+    assert "any two meet" in peerlock("quorums", kind, "-n", 100).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["simulate", "maekava"], "did you mean maekawa"),
+        (["show", "ricart"], "did you mean ricart-agrawala"),
+        (["simulat", "raymond"], "did you mean simulate"),
+        (["simulate", "raymond", "-n", "0"], "at least 1 node"),
+        (["simulate", "raymond", "-n", "x"], "x"),
+        (["simulate", "raymond", "--topology", "ring"], "does not run on a ring"),
+        (["simulate", "raymond", "--topology", "sta"], "star"),
+        (["simulate", "raymond", "-n", "4", "--topology", "edges:1-2,3-4"], "tree"),
+        (["simulate", "lamport", "--quorums", "grid"], "not built on a choice of quorums"),
+        (["simulate", "maekawa", "--quorums", "gird"], "did you mean grid"),
+        (["simulate", "lamport", "--load", "2"], "is no load"),
+        (["simulate", "lamport", "--latency", "unifrom:1,2"], "did you mean uniform"),
+        (["simulate", "lamport", "--entries", "0"], "at least 1"),
+        (["simulate", "lamport", "--crash", "soon"], "is no crash"),
+        (["simulate", "lamport", "--crash", "9@3"], "no such node"),
+        (["simulate", "lamport", "--schedule", "7@1"], "is no request"),
+        (["simulate", "lamport", "--trace", "/nowhere/run.svg"], "cannot write"),
+        (["simulate", "lamport", "--trace", "run.gif"], ".svg"),
+        (["simulate", "lamport", "--loss", "2"], "0<=x<=1"),
+        (["compare", "lamport", "-n", "3,many"], "is no list of sizes"),
+        (["compare", "lamport", "--runs", "0"], "at least 1 run"),
+        (["compare", "lamport", "--jobs", "0"], "at least 1 process"),
+        (["compare", "lamport", "--plot", "/nowhere/f.pdf"], "cannot write"),
+        (["compare", "lamport", "--plot", "figure.gif"], "figure.gif"),
+        (["compare"], "NAMES"),
+        (["quorums", "triangle"], "there is no kind of quorums"),
+        (["quorums", "grid", "-n", "0"], "at least 1 node"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_line_and_exit_code_2(
+    peerlock: Any,
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = peerlock(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert len(done.err.splitlines()) == 1
+    assert done.err.startswith("peerlock: ")
+    assert complaint in done.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "lamport", "-n", "40", "--entries", "10000000"],
+        ["compare", "lamport", "-n", "40", "--entries", "1000000", "--runs", "3"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_ctrl_c_ends_cleanly(arguments: list[str]) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "peerlock", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 20
+    while cpu_seconds(running.pid) < 0.7 and time.monotonic() < deadline:
+        time.sleep(0.02)  # until it is at work: there is no event to wait for
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert running.returncode == 130, (out, err)
+    assert err.strip() == "peerlock: interrupted"
+    assert out == ""
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of the process and those it has waited for, from /proc."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m peerlock quorums plane -n 381 --json | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("{\n", "")

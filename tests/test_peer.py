@@ -1,0 +1,124 @@
+"""The base of all algorithms: effects, snapshots, remote errors, names."""
+
+from dataclasses import dataclass, fields
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala
+from peerlock.algorithms.suzuki_kasami import Privilege
+from peerlock.core.bits import all_but, bits, nodes_in
+from peerlock.core.peer import (
+    Broadcast,
+    Grant,
+    RemoteError,
+    Send,
+    label,
+    snake,
+    state_fields,
+)
+
+MEMBERS = (1, 2, 3)
+
+every_algorithm = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
+
+
+def test_an_input_leaves_its_effects_in_order_and_draining_forgets_them() -> None:
+    peer = RicartAgrawala(1, (1, 2))
+    peer.acquire()
+    peer.receive(2, Reply())
+
+    assert peer.drain() == [Broadcast(Request(1)), Grant()]
+    assert peer.drain() == []
+
+
+@every_algorithm
+def test_a_snapshot_restores_the_whole_state(entry: Algorithm) -> None:
+    peer, other = (entry.peer(1, MEMBERS) for _ in range(2))
+    fresh = peer.snapshot()
+    peer.start()
+    peer.acquire()
+    peer.drain()
+
+    assert peer.snapshot() != fresh
+    other.restore(peer.snapshot())
+    assert other.snapshot() == peer.snapshot()
+    peer.restore(fresh)
+    assert peer.snapshot() == fresh == entry.peer(1, MEMBERS).snapshot()
+
+
+@every_algorithm
+def test_a_snapshot_can_be_hashed_and_holds_no_settings(entry: Algorithm) -> None:
+    peer = entry.peer(2, MEMBERS)
+
+    assert hash(peer.snapshot()) == hash(entry.peer(2, MEMBERS).snapshot())
+    assert not {"me", "members", "effects", "quorums", "topology"} & set(
+        state_fields(entry.peer)
+    )
+
+
+@every_algorithm
+def test_peers_share_one_tuple_of_members(entry: Algorithm) -> None:
+    peers = [entry.peer(i, MEMBERS) for i in MEMBERS]
+
+    assert all(peer.members is MEMBERS for peer in peers)
+
+
+@dataclass(frozen=True)
+class Nonsense:
+    to: int
+
+
+@every_algorithm
+def test_a_message_of_another_algorithm_is_a_remote_error(entry: Algorithm) -> None:
+    peer = entry.peer(1, MEMBERS)
+    before = peer.snapshot()
+
+    with pytest.raises(RemoteError, match=r"2 sent NONSENSE\(3\)"):
+        peer.receive(2, Nonsense(3))
+    assert peer.snapshot() == before
+    assert peer.drain() == []
+
+
+# What a correct node may send to one that has asked for nothing.
+SENSIBLE = {"request", "inquire", "token"}
+SENSIBLE_IN = {("suzuki-kasami", "privilege"), ("lamport", "reply")}
+
+
+@pytest.mark.parametrize(
+    "entry", [a for a in CATALOGUE if a.verdict == "holds"], ids=lambda a: a.name
+)
+def test_senseless_messages_raise_and_change_nothing(entry: Algorithm) -> None:
+    peer = entry.peer(2, MEMBERS)
+    before = peer.snapshot()
+    for message_type in entry.peer.messages:
+        name = snake(message_type)
+        if name in SENSIBLE or (entry.name, name) in SENSIBLE_IN:
+            continue
+        with pytest.raises(RemoteError):
+            peer.receive(3, message_type(*[1 for _ in fields(message_type)]))
+        assert peer.snapshot() == before
+        assert peer.drain() == []
+
+
+def test_an_unknown_timer_is_our_own_bug() -> None:
+    with pytest.raises(AssertionError, match="never set a timer"):
+        RicartAgrawala(1, MEMBERS).timer("wait")
+
+
+def test_messages_are_labelled_as_papers_print_them() -> None:
+    assert label(Request(3)) == "REQUEST(3)"
+    assert label(Reply()) == "REPLY"
+    assert label(Privilege((2, 5), (0, 1, 0))) == "PRIVILEGE([2 5], [0 1 0])"
+    assert snake(type("TokenMissing", (), {})) == "token_missing"
+
+
+def test_sets_of_nodes_as_bits() -> None:
+    assert list(nodes_in(bits([5, 1, 3]))) == [1, 3, 5]
+    assert list(nodes_in(all_but(2, 4))) == [1, 3, 4]
+    assert list(nodes_in(0)) == []
+
+
+def test_effects_of_different_kinds_differ() -> None:
+    assert Send(2, Reply()) != Broadcast(Reply())
+    assert Grant() == Grant()

@@ -1,0 +1,164 @@
+"""The house rules, as tests: who may import whom, and that the README tells the truth."""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE, card
+from peerlock.cli.catalogue import needs
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "peerlock"
+README = (ROOT / "README.md").read_text()
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# Layer: the layers of ours that it may import besides itself.
+LAYERS = {
+    "core": set(),
+    "algorithms": {"core"},
+    "traces": {"core"},
+    "simulator": {"core", "algorithms", "traces"},
+    "checker": {"core", "algorithms", "traces"},
+    "lab": {"core", "algorithms", "traces", "simulator", "checker"},
+    "cli": {"core", "algorithms", "traces", "simulator", "checker", "lab"},
+}
+PURE = {"core", "algorithms", "traces", "simulator", "checker"}
+
+# What would make a run depend on more than its seed.
+WORLDLY = {"asyncio", "socket", "time", "datetime", "threading", "multiprocessing", "os"}
+WORLDLY |= {"subprocess", "select", "secrets", "uuid", "tempfile", "signal"}
+
+
+def layer_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name) of every import, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+each_source = pytest.mark.parametrize(
+    "path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE))
+)
+
+
+@each_source
+def test_a_layer_imports_only_what_is_below_it(path: Path) -> None:
+    layer = layer_of(path)
+    if not layer:
+        return  # the package's own front
+    for module, name in imports(path):
+        top, _, rest = f"{module}.{name}".partition(".")
+        if top == "peerlock":
+            imported = rest.split(".")[0]
+            if imported in LAYERS:
+                assert imported == layer or imported in LAYERS[layer], f"{path}: {module}"
+
+
+@each_source
+def test_pure_layers_know_no_clock_no_network_and_no_third_party(path: Path) -> None:
+    if layer_of(path) not in PURE:
+        return
+    for module, name in imports(path):
+        top = module.split(".")[0]
+        assert top in {"peerlock", "__future__"} | set(sys.stdlib_module_names), module
+        assert top not in WORLDLY, f"{path}: {module}"
+        assert top != "random" or name == "Random", f"{path}: random's global state"
+
+
+@each_source
+def test_a_file_says_what_it_is_in_its_first_lines(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+@each_source
+def test_no_function_outgrows_a_page(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno
+            assert lines <= 60, f"{path.name}: {node.name} has {lines} lines"
+
+
+def test_every_folder_is_a_layer_that_is_known() -> None:
+    assert {layer_of(path) for path in SOURCES} - {""} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
+def test_every_algorithm_opens_with_its_card(entry: object) -> None:
+    shown = card(entry)  # type: ignore[arg-type]
+    assert list(shown.facts) == ["messages", "delay", "network", "failures", "fairness"]
+    assert shown.departures
+    assert shown.idea
+    assert re.search(r"19\d\d|lecture", shown.citation)
+
+
+# The README
+
+
+def readme_table() -> str:
+    lines = [
+        "| name | published by | family | messages per entry | needs | serves |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for a in CATALOGUE:
+        serves = ", ".join(a.serves) or "–"
+        cells = (f"`{a.name}`", f"{a.source}, {a.year}", a.family, a.messages)
+        lines.append(f"| {' | '.join(cells)} | {needs(a) or '–'} | {serves} |")
+    return "\n".join(lines)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readmes_table_is_the_catalogue() -> None:
+    assert readme_table() in README, f"put this into the README:\n\n{readme_table()}"
+
+
+def test_the_readmes_code_prints_what_it_says() -> None:
+    for code, output in zip(blocks("python"), blocks("text"), strict=True):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == output
+
+
+@pytest.mark.parametrize(
+    "line", [line for block in blocks("console") for line in block.splitlines()]
+)
+def test_the_readmes_commands_work(line: str, tmp_path: Path) -> None:
+    prompt, program, *arguments = shlex.split(line)
+    assert (prompt, program) == ("$", "peerlock")
+    done = subprocess.run(
+        [sys.executable, "-m", "peerlock", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_readmes_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?make ([a-z-]+)", README):
+        if target != "sure":
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_readmes_links_lead_somewhere() -> None:
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert link.startswith("https://") or (ROOT / link).exists(), link
