@@ -12,7 +12,6 @@ from peerlock.core.peer import (
     Broadcast,
     Grant,
     RemoteError,
-    Send,
     label,
     snake,
     state_fields,
@@ -117,8 +116,3 @@ def test_sets_of_nodes_as_bits() -> None:
     assert list(nodes_in(bits([5, 1, 3]))) == [1, 3, 5]
     assert list(nodes_in(all_but(2, 4))) == [1, 3, 4]
     assert list(nodes_in(0)) == []
-
-
-def test_effects_of_different_kinds_differ() -> None:
-    assert Send(2, Reply()) != Broadcast(Reply())
-    assert Grant() == Grant()

@@ -70,7 +70,15 @@ class ByHand:
 
     def deliver(self, sender: NodeId, node: NodeId, name: str) -> list[Effect]:
         """The oldest message of that name that is under way from `sender` to `node`."""
-        flight = self._find(sender, node, name)
+        return self._land(self._find(sender, node, name))
+
+    def settle(self) -> None:
+        """Deliver all that is under way, the oldest first, until nothing is."""
+        while self.flying:
+            self._land(self.flying[0])
+
+    def _land(self, flight: Flight) -> list[Effect]:
+        sender, node = flight.sender, flight.receiver
         self.flying.remove(flight)
         self._step(Kind.RECEIVE, node, sender, flight.message, flight.number)
         self._fences[node] = max(self._fences[node], flight.fence)
@@ -110,9 +118,18 @@ class ByHand:
         self.flying.append(Flight(self.sent, sender, to, message, self._fences[sender]))
         self._note(Kind.SEND, sender, to, message, self.sent)
 
-    def _step(self, *what: Any) -> None:
+    def _step(self, kind: Kind, node: NodeId, *what: Any) -> None:
         self._steps += 1
-        self._note(*what)
+        self._note(kind, node, *what)
 
-    def _note(self, kind: Kind, node: NodeId, *what: Any, fence: int | None = None) -> None:
-        self.trace.steps.append(Step(float(self._steps), kind, node, *what, fence=fence))
+    def _note(
+        self,
+        kind: Kind,
+        node: NodeId,
+        peer: NodeId | None = None,
+        message: Any = None,
+        flight: int | None = None,
+        fence: int | None = None,
+    ) -> None:
+        step = Step(float(self._steps), kind, node, peer, message, flight, fence)
+        self.trace.steps.append(step)

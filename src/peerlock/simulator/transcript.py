@@ -13,7 +13,8 @@ a story is true if that gives the same text.
     3 leaves
     everything is quiet
 
-For algorithms on quorums there is a line `S7 = {2, 7, 10, 13}` for every node.
+For algorithms on quorums there is a line `S7 = {2, 7, 10, 13}` for every node, for those
+on a topology one like `topology edges:1-2,2-3`.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.core.peer import Broadcast, Effect, NodeId, Send, label
 from peerlock.core.quorums import QuorumSystem
+from peerlock.core.topology import topology
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import listed
 from peerlock.traces.trace import Kind, Trace
 
-HEADER = re.compile(r"(algorithm|nodes) (\S+)")
+HEADER = re.compile(r"(algorithm|nodes|topology) (\S+)")
 SET = re.compile(r"S(\d+) = \{([\d, ]+)\}")
 STEP = re.compile(r"(\d+) (requests|leaves|receives ([A-Z_]+) from (\d+))")
 
@@ -60,7 +63,9 @@ class Story:
     def cluster(self) -> ByHand:
         if self._cluster is None:
             nodes = int(self.header["nodes"])
-            settings = {}
+            settings: dict[str, Any] = {}
+            if "topology" in self.header:
+                settings["topology"] = topology(self.header["topology"], nodes)
             if self.sets:
                 sets = tuple(self.sets[i] for i in range(1, nodes + 1))
                 settings["quorums"] = QuorumSystem("given", sets)

@@ -10,7 +10,8 @@ from importlib.resources import files
 
 from peerlock.core.peer import snake
 from peerlock.traces import svg, text
-from peerlock.traces.diagram import Diagram, lay_out
+from peerlock.traces.diagram import Diagram
+from peerlock.traces.layout import lay_out
 from peerlock.traces.svg import Key, number, quote
 from peerlock.traces.trace import Kind, Step, Trace
 

@@ -25,10 +25,10 @@ from peerlock.traces.diagram import (
     Fate,
     Leg,
     Mark,
-    lay_out,
     reminders,
 )
 from peerlock.traces.labels import Box, Point
+from peerlock.traces.layout import lay_out
 from peerlock.traces.spans import State
 from peerlock.traces.timescale import TimeScale
 from peerlock.traces.trace import Kind, Trace
@@ -75,7 +75,7 @@ def _svg(diagram: Diagram, heading: Iterable[str], size: Box) -> str:
 
 
 def _drawing(diagram: Diagram) -> Iterator[str]:
-    """From the back to the front; rare messages before frequent ones."""
+    """From the back to the front; there, rare messages stand before frequent ones."""
     count = Counter(arrow.type for arrow in diagram.arrows)
     common_first = sorted(diagram.arrows, key=lambda arrow: -count[arrow.type])
     arrows = [(arrow, diagram.types.index(arrow.type)) for arrow in common_first]
@@ -98,12 +98,12 @@ def description(diagram: Diagram) -> str:
     """The diagram for those who cannot see it."""
     entries = sum(bar.state is State.INSIDE for bar in diagram.bars)
     trace = diagram.trace
-    parts = [
-        f"Space-time diagram of {text.title(trace)}: {len(trace)} steps",
+    sentences = [
+        f"Space-time diagram of {text.title(trace)}: {len(trace)} steps, "
         f"{len(diagram.arrows)} messages, {entries} entries.",
         *(f"Violation: {alarm.story}." for alarm in diagram.alarms),
     ]
-    return ", ".join(parts[:2]) + " ".join(["", *parts[2:]])
+    return " ".join(sentences)
 
 
 # Text and numbers
