@@ -408,7 +408,7 @@ def test_response_time_and_synchronisation_delay() -> None:
     assert report.synchronisation_delay == Summary(1.0, 1.0, 1.0, 1.0)
     assert report.throughput == pytest.approx(2 / 3)
     assert report.max_overtaken == 0
-    assert report.queue_length == pytest.approx(1.0)
+    assert report.queue_length == pytest.approx(2 / 3)
 
 
 def test_jains_index() -> None:

@@ -277,6 +277,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="museum",
         messages="2(N−1)",
         verdict="overtaking",
+        exhibit=Exhibit(requests=(3, 3, 1)),
     ),
     Algorithm(
         name="carvalho-roucairol-unaware",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Table
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, algorithm, card
 from peerlock.cli.output import console, json_option, plain_table, print_json
@@ -17,10 +18,20 @@ from peerlock.cli.output import console, json_option, plain_table, print_json
 @json_option
 def list_command(museum: bool, as_json: bool) -> None:
     """List the algorithms: what each costs and needs."""
-    entries = [a for a in CATALOGUE if not museum or a.family == "museum"]
+    wrong = [a for a in CATALOGUE if a.family == "museum"]
+    right = [] if museum else [a for a in CATALOGUE if a.family != "museum"]
     if as_json:
-        print_json([facts(entry) for entry in entries])
+        print_json([facts(entry) for entry in right + wrong])
         return
+    out = console()
+    if right:
+        out.print(catalogue_table(right))
+        out.print("\nThe museum: known to be wrong, and kept to show how\n")
+    out.print(museum_table(wrong))
+    out.print("\n[dim]peerlock show NAME tells more about one of them.[/]")
+
+
+def catalogue_table(entries: list[Algorithm]) -> Table:
     table = plain_table(
         "name", "published by", "year", "family", "messages per entry", "needs"
     )
@@ -33,9 +44,19 @@ def list_command(museum: bool, as_json: bool) -> None:
             entry.messages,
             needs(entry) or "–",
         )
-    out = console()
-    out.print(table)
-    out.print("\n[dim]peerlock show NAME tells more about one of them.[/]")
+    return table
+
+
+def museum_table(entries: list[Algorithm]) -> Table:
+    table = plain_table("name", "ends in", "what is wrong")
+    for entry in entries:
+        table.add_row(f"[bold cyan]{entry.name}[/]", entry.verdict, escape(headline(entry)))
+    return table
+
+
+def headline(entry: Algorithm) -> str:
+    """What is wrong with it, in a sentence: the first of its class."""
+    return (entry.peer.__doc__ or "").splitlines()[0]
 
 
 @click.command()

@@ -81,9 +81,10 @@ def must_be_writable(path: Path) -> None:
 
 
 def must_be_drawable(path: Path) -> None:
-    if path.suffix.lower() not in traces.FORMATS:
-        known = ", ".join(traces.FORMATS)
-        raise UsageError(f"{path.name}: a run can be written to {known}")
+    try:
+        traces.must_know(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     must_be_writable(path)
 
 

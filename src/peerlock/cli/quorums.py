@@ -42,6 +42,7 @@ def quorums(kind: str, nodes: int, as_json: bool) -> None:
         f"sizes {sizes.min} to {sizes.max}, mean {sizes.mean:.2f}\n"
         f"the busiest node takes part in {system.load:.1%} of all requests\n"
         f"a quorum is left whichever {system.resilience} nodes fail"
+        f"{said(system.resilience_exact, '', ', or more: the search was cut short')}"
     )
 
 

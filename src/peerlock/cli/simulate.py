@@ -29,8 +29,7 @@ from peerlock.simulator.network import Crash, Network, Partition
 from peerlock.simulator.report import Report, Summary
 from peerlock.simulator.simulation import Scenario, empty_trace
 from peerlock.simulator.simulation import simulate as run
-from peerlock.traces import FORMATS
-from peerlock.traces.text import lines
+from peerlock.traces import FORMATS, lines
 
 STORY = 30  # the last steps of a run that went wrong, on the terminal
 

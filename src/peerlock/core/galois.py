@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from itertools import product
+from math import isqrt
 
 Element = int
 Cubic = tuple[Element, Element, Element]
@@ -21,7 +22,7 @@ def prime_power(q: int) -> tuple[int, int] | None:
     """(p, m) with q = p^m and p prime, or None if there are none."""
     if q < 2:
         return None
-    p = next((d for d in range(2, int(q**0.5) + 1) if q % d == 0), q)
+    p = next((d for d in range(2, isqrt(q) + 1) if q % d == 0), q)
     m = 0
     while q % p == 0:
         q, m = q // p, m + 1
@@ -60,7 +61,7 @@ class GaloisField:
         return self.exp[(self.log[a] - self.log[b]) % len(self.exp)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def galois_field(q: int) -> GaloisField:
     """The field with q elements; always the same one."""
     factors = prime_power(q)
@@ -102,7 +103,7 @@ def _times_x(a: Element, p: int, q: int, tail: Element) -> Element:
     return a
 
 
-@lru_cache(maxsize=None)
+@cache
 def singer_difference_set(q: int) -> tuple[int, ...]:
     """q+1 numbers whose differences are each nonzero number modulo q²+q+1, once.
 
@@ -125,7 +126,7 @@ def _line_of_exponents(gf: GaloisField, cubic: Cubic, points: int) -> tuple[int,
     That cannot happen modulo a reducible cubic, which leaves fewer than `points`
     invertible elements up to a factor.
     """
-    line = []
+    line: list[int] = []
     for k, (_, middle, top) in enumerate(_powers_in_extension(gf, cubic)):
         if k == points:
             return tuple(line) if middle == top == 0 else ()

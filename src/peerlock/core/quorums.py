@@ -1,70 +1,241 @@
-"""Quorum systems (provisional, until the full file is in place)."""
+"""Quorum systems: whom each node has to ask, so that any two askers share an arbiter.
+
+Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", 1985: node i
+asks the set S_i, and any two of these sets meet.  The constructions are his: the
+finite projective plane and what is left of one when N does not fit (Method 1), and
+the grid (Method 2); and the majority, for comparison.  Each serves every N ≥ 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from math import isqrt
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, reduce
+from itertools import count, groupby
+from math import inf, isqrt
+from operator import and_, itemgetter, or_
 
+from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.galois import prime_power, singer_difference_set
 from peerlock.core.peer import NodeId
+
+Quorum = tuple[NodeId, ...]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many nodes a quorum has, itself included."""
+
+    min: int
+    mean: float
+    max: int
 
 
 @dataclass(frozen=True)
 class QuorumSystem:
+    """Nodes are 1..N; `quorums[i - 1]` is S_i, ascending.
+
+    `known_resilience` is set by constructions that know theirs by proof.  A majority
+    must: the table shows the one that each node asks, while any other would do too.
+    """
+
     kind: str
-    quorums: tuple[tuple[NodeId, ...], ...]
+    quorums: tuple[Quorum, ...]
+    known_resilience: int | None = field(default=None, repr=False, compare=False)
+
+    def of(self, node: NodeId) -> Quorum:
+        assert 1 <= node <= self.nodes, f"{node} is none of 1..{self.nodes}"
+        return self.quorums[node - 1]
 
     @property
     def nodes(self) -> int:
         return len(self.quorums)
 
-    def of(self, node: NodeId) -> tuple[NodeId, ...]:
-        return self.quorums[node - 1]
+    @cached_property
+    def intersecting(self) -> bool:
+        """Any two quorums have a node in common: Maekawa's property (a)."""
+        everything = (1 << self.nodes) - 1
+        return all(
+            reduce(or_, (self._asked_by[j] for j in quorum)) == everything
+            for quorum in self.quorums
+        )
+
+    @cached_property
+    def minimal(self) -> bool:
+        """No quorum contains another one (but two nodes may have the same)."""
+        return len(self._essential) == len(set(self.quorums))
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Equal work, equal responsibility: Maekawa's properties (c) and (d).
+
+        All quorums have the same size, and every node is in as many of them.
+        """
+        duties = {asked.bit_count() for asked in self._asked_by[1:]}
+        return len(duties) == 1 and self.sizes.min == self.sizes.max
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        sizes = [len(quorum) for quorum in self.quorums]
+        return Sizes(min(sizes), sum(sizes) / len(sizes), max(sizes))
+
+    @cached_property
+    def load(self) -> float:
+        """The busiest node's share of the requests, if all nodes ask equally often."""
+        return max(asked.bit_count() for asked in self._asked_by) / self.nodes
+
+    @property
+    def resilience(self) -> int:
+        """The largest f such that, whichever f nodes fail, a quorum is left whole.
+
+        Where `resilience_exact` is false, this much is proved, and the search for the
+        exact number was given up.
+        """
+        return self._resilience[0]
+
+    @property
+    def resilience_exact(self) -> bool:
+        return self._resilience[1]
+
+    @cached_property
+    def _resilience(self) -> tuple[int, bool]:
+        if self.known_resilience is not None:
+            return self.known_resilience, True
+        size, exact = smallest_hitting_set(self._essential)
+        return size - 1, exact  # these `size` nodes break all quorums, fewer do not
+
+    @cached_property
+    def _asked_by(self) -> tuple[int, ...]:
+        """For each node the quorums it is in, as the bits of an integer."""
+        return _membership([bits(quorum) for quorum in self.quorums])
+
+    @cached_property
+    def _essential(self) -> tuple[Nodes, ...]:
+        """The distinct quorums that contain no other, which decide what survives."""
+        sizes = [len(quorum) for quorum in self.quorums]
+        spare = 0
+        for i, quorum in enumerate(self.quorums):
+            containing = reduce(and_, (self._asked_by[j] for j in quorum))
+            spare |= bits(k for k in nodes_in(containing) if sizes[k] > sizes[i])
+        kept = (q for i, q in enumerate(self.quorums) if not spare >> i & 1)
+        return tuple(dict.fromkeys(bits(quorum) for quorum in kept))
 
 
-@lru_cache(maxsize=None)
+# Constructions
+
+
+@lru_cache
+def projective_plane(order: int) -> QuorumSystem:
+    """N = q²+q+1 nodes, K = q+1 in each quorum, any two of which share exactly one.
+
+    A set that meets every line of the plane has at least q+1 points: through a point
+    outside it go q+1 lines, and each needs a point of its own.  So q failures are safe.
+    """
+    if order != 1 and prime_power(order) is None:
+        raise ValueError(f"no plane of order {order}: the order must be a prime power")
+    n = order * order + order + 1
+    differences = (0, 1) if order == 1 else singer_difference_set(order)
+    quorums = tuple(tuple(sorted((i + d) % n + 1 for d in differences)) for i in range(n))
+    return QuorumSystem("plane", quorums, known_resilience=order)
+
+
+@lru_cache
 def plane(n: int) -> QuorumSystem:
+    """The projective plane of n points, or else what Maekawa's Method 1 makes of it."""
+    _require_a_node(n)
     if n == 1:
-        return QuorumSystem("plane", ((1,),))
-    q = 1
-    while q * q + q + 1 < n or not (q == 1 or prime_power(q)):
-        q += 1
-    v = q * q + q + 1
-    d = (0, 1) if q == 1 else singer_difference_set(q)
-    sets = [{(i + x) % v + 1 for x in d} for i in range(v)]
-    degree = [{i for i in range(n) if p in sets[i]} for p in range(v + 1)]
-    free = set(range(1, n + 1))
-    for x in range(v, n, -1):
-        y = max(sorted(free), key=lambda y: len(degree[x] & degree[y]))
-        free.discard(y)
-        for i in degree[x]:
-            sets[i] = (sets[i] - {x}) | {y}
-        degree[y] |= degree[x]
-    return QuorumSystem("plane", tuple(tuple(sorted(s)) for s in sets[:n]))
+        return QuorumSystem("plane", ((1,),), known_resilience=0)
+    order = next(q for q in count(1) if q * q + q + 1 >= n and (q == 1 or prime_power(q)))
+    if order * order + order + 1 == n:
+        return projective_plane(order)
+    return _degenerate_plane(order, n)
 
 
-@lru_cache(maxsize=None)
+def _degenerate_plane(order: int, n: int) -> QuorumSystem:
+    """Method 1: the sets of the nodes > n go, and other nodes stand in for these.
+
+    The plane is renumbered so that the points of S_1 come last, node 1 the very last:
+    they are the first to go.  As long as one of them stays, that is for n > q², the
+    smallest set H that meets all quorums has q nodes, like a line that has shrunk:
+
+    A stand-in shares a line that stays with the node it stands in for, so not S_1.
+    Hence a node has at most one point off S_1.  Let P on S_1 be no point of H (else H
+    has q + 1 nodes).  A node of H then meets at most one of the lines through P that
+    stay, and if it stayed on S_1 itself, none.  If P stays or is node 1, only S_1 is
+    missing of its q + 1 lines, and H needs q nodes.  If not, P's own line is missing
+    too, and H needs q − 1 nodes besides those that stay on S_1, all of which it has.
+    """
+    whole = projective_plane(order)
+    first = whole.of(1)
+    kept_longest = [j for j in range(1, whole.nodes + 1) if j not in first]
+    old = [*kept_longest, *reversed(first)]
+    new = {j: i for i, j in enumerate(old, start=1)}
+    lines = [frozenset(new[j] for j in whole.of(i)) for i in old[:n]]
+    stand_in = _stand_ins(lines, range(n + 1, whole.nodes + 1))
+    quorums = tuple(tuple(sorted({stand_in.get(j, j) for j in line})) for line in lines)
+    proven = order - 1 if n > order * order else None
+    return QuorumSystem("plane", quorums, known_resilience=proven)
+
+
+def _stand_ins(
+    lines: Sequence[frozenset[NodeId]], dropped: Iterable[NodeId]
+) -> dict[NodeId, NodeId]:
+    """A different node for each one dropped; a line through both shrinks.
+
+    The busiest choose first.  They prefer a line that has shrunk least, so that as many
+    as possible do, and among the nodes on such lines the one with least to do.
+    """
+    duties = Counter(j for line in lines for j in line)
+    shrunk = [0] * len(lines)
+    free = set(range(1, len(lines) + 1))
+    stand_in = {}
+    for gone in sorted(dropped, key=lambda j: (-duties[j], j)):
+        through = {j: i for i, line in enumerate(lines) if gone in line for j in line}
+        choices = [
+            (shrunk[through[j]] if j in through else inf, duties[j], j) for j in free
+        ]
+        stand_in[gone] = chosen = min(choices)[-1]
+        free.remove(chosen)
+        if chosen in through:
+            shrunk[through[chosen]] += 1
+    return stand_in
+
+
+@lru_cache
 def grid(n: int) -> QuorumSystem:
+    """Method 2: node i asks its row and its column in a grid of rows of ⌈√n⌉.
+
+    A short last row is completed from the row above, as Maekawa has it; the quorums
+    would meet without, since the columns that this row reaches are full.
+
+    Nodes meet all quorums if and only if they meet all rows, or all columns, or all
+    full rows and all full columns.  The fewest are one for each full row, the last of
+    them where it completes the short row: one failure less is safe.
+    """
+    _require_a_node(n)
     width = isqrt(n - 1) + 1
-    rows = -(-n // width)
-    sets = []
-    for i in range(n):
-        r, c = divmod(i, width)
-        row = {r * width + x for x in range(width)}
-        row = {x if x < n else x - width for x in row} if rows > 1 else set(range(n))
-        col = {x for x in range(c, n, width)}
-        sets.append(tuple(sorted(x + 1 for x in row | col)))
-    return QuorumSystem("grid", tuple(sets))
+    quorums = tuple(_row_and_column(i, n, width) for i in range(1, n + 1))
+    return QuorumSystem("grid", quorums, known_resilience=n // width - 1)
 
 
-@lru_cache(maxsize=None)
+def _row_and_column(i: NodeId, n: int, width: int) -> Quorum:
+    start = (i - 1) // width * width + 1
+    row = (j if j <= n else j - width for j in range(start, start + width))
+    column = range((i - 1) % width + 1, n + 1, width)
+    return tuple(sorted({*row, *column}))
+
+
+@lru_cache
 def majority(n: int) -> QuorumSystem:
-    return QuorumSystem(
-        "majority",
-        tuple(tuple(sorted((i + x) % n + 1 for x in range(n // 2 + 1))) for i in range(n)),
-    )
+    """More than half of the nodes: for node i they are i, i+1, … around the ring.
+
+    Any majority will do, so a quorum is left as long as a majority is.
+    """
+    _require_a_node(n)
+    steps = range(n // 2 + 1)
+    quorums = tuple(tuple(sorted((i + k) % n + 1 for k in steps)) for i in range(n))
+    return QuorumSystem("majority", quorums, known_resilience=(n - 1) // 2)
 
 
 KINDS: Mapping[str, Callable[[int], QuorumSystem]] = {
@@ -72,3 +243,143 @@ KINDS: Mapping[str, Callable[[int], QuorumSystem]] = {
     "grid": grid,
     "majority": majority,
 }
+
+
+def _require_a_node(n: int) -> None:
+    if n < 1:
+        raise ValueError(f"a quorum system needs at least one node, not {n}")
+
+
+# How many failures a system survives: the smallest set of nodes that meets all quorums
+
+EFFORT = 4_000_000  # candidates looked at before a search gives up: about two seconds
+ROUNDING = 1e-9  # more than the errors in a sum of shares can add up to
+
+_Candidate = tuple[int, NodeId, int]  # in how many unmet quorums, who, in which ones
+
+
+class _OutOfEffort(Exception):
+    """A search was given up; what it had proved by then stays proved."""
+
+
+def smallest_hitting_set(
+    quorums: Sequence[Nodes], effort: int = EFFORT
+) -> tuple[int, bool]:
+    """The size of the smallest set of nodes that meets all quorums, and True.
+
+    If that takes too much effort: a size that no such set goes below, and False.
+    """
+    search = _HittingSetSearch(quorums, effort)
+    upper = search.upper_bound()
+    for size in range(1, upper):
+        try:
+            if search.finds(size):
+                return size, True
+        except _OutOfEffort:
+            return size, False
+    return upper, True
+
+
+class _HittingSetSearch:
+    """Branch and bound: the set has a node of every quorum, so of the narrowest one."""
+
+    def __init__(self, quorums: Sequence[Nodes], effort: int) -> None:
+        # Of equally narrow quorums the first is taken.  Best is one of busy nodes: once
+        # looked at, they are out of the game for all that follows.
+        duties = [asked.bit_count() for asked in _membership(quorums)]
+        self.quorums = sorted(quorums, key=lambda q: -sum(duties[j] for j in nodes_in(q)))
+        self.membership = _membership(self.quorums)
+        self.effort = effort
+
+    def upper_bound(self) -> int:
+        """All nodes are a hitting set, and so is a quorum that meets all others."""
+        return min(
+            (
+                quorum.bit_count()
+                for quorum in self.quorums
+                if all(quorum & other for other in self.quorums)
+            ),
+            default=len(self.membership),
+        )
+
+    def finds(self, size: int) -> bool:
+        everything = (1 << len(self.quorums)) - 1
+        return self._meets(everything, range(len(self.membership)), size)
+
+    def _meets(self, unmet: int, nodes: Sequence[NodeId], picks: int) -> bool:
+        """Whether some `picks` of the nodes meet all the quorums that are unmet."""
+        self.effort -= len(nodes)
+        if self.effort < 0:
+            raise _OutOfEffort
+        candidates = self._promising(unmet, nodes, picks)
+        left = [j for _, j, _ in candidates]
+        narrowest = self._narrowest(unmet, bits(left))
+        for _, j, quorums in candidates:
+            if narrowest >> j & 1:
+                left.remove(j)  # all sets with j are looked at now
+                rest = unmet ^ quorums
+                if not rest or self._meets(rest, left.copy(), picks - 1):
+                    return True
+        return False
+
+    def _narrowest(self, unmet: int, candidates: Nodes) -> Nodes:
+        narrowed = [self.quorums[i] & candidates for i in nodes_in(unmet)]
+        return min(narrowed, key=int.bit_count)
+
+    def _promising(
+        self, unmet: int, nodes: Sequence[NodeId], picks: int
+    ) -> list[_Candidate]:
+        """The nodes worth picking, those in most unmet quorums first.
+
+        The same thought twice: a node must carry enough weight, first with all quorums
+        weighing 1, which is quick, then with their shares.
+        """
+        membership = self.membership
+        candidates = [
+            (met.bit_count(), j, met) for j in nodes if (met := membership[j] & unmet)
+        ]
+        candidates.sort(reverse=True)
+        counts = [strength for strength, _, _ in candidates]
+        candidates = _strong_enough(candidates, counts, unmet.bit_count(), picks)
+        shares = _shares(candidates)
+        total = sum([part.bit_count() * share for part, share in shares])
+        if total > picks + ROUNDING or sum([part for part, _ in shares]) != unmet:
+            return []
+        weights = [
+            sum([(quorums & part).bit_count() * share for part, share in shares])
+            for _, _, quorums in candidates
+        ]
+        return _strong_enough(candidates, weights, total, picks)
+
+
+def _strong_enough(
+    candidates: list[_Candidate], weights: Sequence[float], total: float, picks: int
+) -> list[_Candidate]:
+    """Those that, with the strongest others to make up `picks`, reach the total."""
+    others = sum(sorted(weights, reverse=True)[: picks - 1])
+    floor = total - others - ROUNDING
+    return [c for c, weight in zip(candidates, weights, strict=True) if weight >= floor]
+
+
+def _shares(candidates: Iterable[_Candidate]) -> list[tuple[int, float]]:
+    """Weights under which a node carries 1 at most, so that the total needs as many.
+
+    A quorum weighs 1/m if the strongest of its nodes is in m of the unmet ones.  They
+    come as parts, the quorums of equal weight as the bits of an integer.
+    """
+    shares, seen = [], 0
+    for strength, equals in groupby(candidates, key=itemgetter(0)):
+        part = reduce(or_, [quorums for _, _, quorums in equals]) & ~seen
+        if part:
+            shares.append((part, 1 / strength))
+            seen |= part
+    return shares
+
+
+def _membership(quorums: Sequence[Nodes]) -> tuple[int, ...]:
+    """For each node, from 0 on, the quorums that it is in, as bits."""
+    membership = [0] * max(quorum.bit_length() for quorum in quorums)
+    for i, quorum in enumerate(quorums):
+        for j in nodes_in(quorum):
+            membership[j] |= 1 << i
+    return tuple(membership)

@@ -1,31 +1,40 @@
-"""Who is linked with whom, as values that all peers of a cluster share.
+"""Topologies: who is linked with whom, as values that all peers of a cluster share.
 
-A topology answers three questions: who are a node's neighbours, which of them is the
-next on the way to another node, and to whom a node passes on what everyone is to get.
+A topology answers three questions: who are my neighbours, which of them is the first
+step on the way to some node, and to whom do I pass on what everyone is to get.  None of
+them keeps more than O(N) in memory, so that a tree of 10,000 nodes is no trouble.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from peerlock.core.peer import NodeId
 
 Edge = tuple[NodeId, NodeId]
 
 
+@dataclass(frozen=True)
 class Topology(ABC):
-    kind: str
+    """Nodes are 1..N, N ≥ 1; `kind` is what `topology` below calls it."""
+
     nodes: int
+    kind: str
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1:
+            raise ValueError(f"a topology needs at least one node, not {self.nodes}")
 
     @property
     @abstractmethod
     def diameter(self) -> int:
-        """The longest of the shortest ways between two nodes."""
+        """The number of links between the two nodes farthest apart."""
 
     @abstractmethod
     def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
@@ -33,184 +42,223 @@ class Topology(ABC):
 
     @abstractmethod
     def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
-        """The first step of the way from `node` to another node."""
+        """The first step of the way from `node` to `to`, which is another node."""
 
     @abstractmethod
-    def onward(
-        self, node: NodeId, came_from: NodeId, origin: NodeId
-    ) -> tuple[NodeId, ...]:
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
         """Where `node` passes on what `origin` wants everyone to get.
 
-        The origin itself asks with came_from == origin.
+        The origin itself calls it with `came_from` == `origin`.
         """
 
 
+@dataclass(frozen=True)
 class Complete(Topology):
     """Everybody is linked with everybody."""
 
-    kind = "complete"
-
-    def __init__(self, nodes: int) -> None:
-        self.nodes = nodes
+    kind: str = field(default="complete", init=False)
 
     @property
     def diameter(self) -> int:
-        return min(1, self.nodes - 1)
+        return min(self.nodes - 1, 1)
 
     def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
-        return tuple(j for j in range(1, self.nodes + 1) if j != node)
+        return (*range(1, node), *range(node + 1, self.nodes + 1))
 
     def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
         return to
 
-    def onward(
-        self, node: NodeId, came_from: NodeId, origin: NodeId
-    ) -> tuple[NodeId, ...]:
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
         return self.neighbours(node) if node == origin else ()
 
 
+@dataclass(frozen=True)
 class Ring(Topology):
-    """1 → 2 → … → N → 1.  Messages go round one way; the diameter counts both."""
+    """Messages travel one way round, 1 → 2 → … → N → 1."""
 
-    kind = "ring"
-
-    def __init__(self, nodes: int) -> None:
-        self.nodes = nodes
+    kind: str = field(default="ring", init=False)
 
     @property
     def diameter(self) -> int:
+        """That of the undirected ring; one way round it can take N − 1 steps."""
         return self.nodes // 2
 
-    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
-        before, after = (node - 2) % self.nodes + 1, node % self.nodes + 1
-        return tuple(sorted({before, after} - {node}))
-
-    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
+    def successor(self, node: NodeId) -> NodeId:
         return node % self.nodes + 1
 
-    def onward(
-        self, node: NodeId, came_from: NodeId, origin: NodeId
-    ) -> tuple[NodeId, ...]:
-        successor = node % self.nodes + 1
-        return () if successor == origin else (successor,)
+    def predecessor(self, node: NodeId) -> NodeId:
+        return (node - 2) % self.nodes + 1
+
+    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
+        both = {self.predecessor(node), self.successor(node)}
+        return tuple(sorted(both - {node}))
+
+    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
+        return self.successor(node)
+
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
+        successor = self.successor(node)
+        return (successor,) if successor != origin else ()
 
 
-class Tree(Topology):
-    """Any tree, rooted at node 1 to find the way in it.
+class Tour(NamedTuple):
+    """A walk round the tree from node 1, down before across; indexed by node.
 
-    A walk down from the root numbers the nodes so that every subtree is an interval:
-    `to` lies below the child whose interval has its number, or else above.
+    The nodes below `node`, itself included, are those entered from `entered[node]` up
+    to, but not including, `left[node]`.
     """
 
-    def __init__(self, nodes: int, edges: Iterable[Edge], kind: str = "edges") -> None:
-        self.nodes = nodes
-        self.kind = kind
-        self._neighbours = _adjacency(nodes, edges)
-        self._parent = [0] * (nodes + 1)
-        self._number = [0] * (nodes + 1)
-        self._last = [0] * (nodes + 1)  # the highest number in the subtree
-        self._children: list[tuple[NodeId, ...]] = [()] * (nodes + 1)
-        order = self._walk()
-        if len(order) < nodes:
-            lost = min(set(range(1, nodes + 1)) - set(order))
-            raise ValueError(f"not a tree: node {lost} cannot be reached from node 1")
-        self._diameter = self._measure(order)
+    order: list[NodeId]
+    parent: list[NodeId]
+    children: list[tuple[NodeId, ...]]
+    entered: list[int]
+    left: list[int]
 
-    def _walk(self) -> list[NodeId]:
-        order: list[NodeId] = []
+
+@dataclass(frozen=True)
+class Tree(Topology):
+    """`links[i - 1]` are the neighbours of i; made by `tree`, which checks them."""
+
+    links: tuple[tuple[NodeId, ...], ...] = field(repr=False)
+
+    @cached_property
+    def diameter(self) -> int:
+        height = [0] * (self.nodes + 1)
+        longest = 0
+        for j in reversed(self._tour.order[1:]):
+            up = self._tour.parent[j]
+            longest = max(longest, height[up] + height[j] + 1)
+            height[up] = max(height[up], height[j] + 1)
+        return longest
+
+    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
+        return self.links[node - 1]
+
+    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
+        _, parent, children, entered, left = self._tour
+        if not entered[node] <= entered[to] < left[node]:
+            return parent[node]
+        below = bisect_right(children[node], entered[to], key=entered.__getitem__)
+        return children[node][below - 1]
+
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
+        return tuple(j for j in self.links[node - 1] if j != came_from)
+
+    @cached_property
+    def _tour(self) -> Tour:
+        """Without recursion: a line of 10,000 nodes is 10,000 levels deep."""
+        places = self.nodes + 1
+        tour = Tour([], [0] * places, [()] * places, [0] * places, [0] * places)
         stack = [1]
         while stack:
             node = stack.pop()
-            self._number[node] = len(order)
-            order.append(node)
-            below = [j for j in self._neighbours[node] if j != self._parent[node]]
-            self._children[node] = tuple(below)
-            for child in below:
-                self._parent[child] = node
-            stack.extend(reversed(below))
-        return order
-
-    def _measure(self, order: list[NodeId]) -> int:
-        """Fill in the intervals from the leaves up; the longest way bends somewhere."""
-        depth = [0] * (self.nodes + 1)
-        longest = 0
-        for node in reversed(order):
-            below = [depth[child] + 1 for child in self._children[node]]
-            ends = [self._last[child] for child in self._children[node]]
-            self._last[node] = max(ends, default=self._number[node])
-            depth[node] = max(below, default=0)
-            longest = max(longest, sum(sorted(below)[-2:]))
-        return longest
-
-    @property
-    def diameter(self) -> int:
-        return self._diameter
-
-    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
-        return self._neighbours[node]
-
-    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
-        number = self._number[to]
-        if not self._number[node] < number <= self._last[node]:
-            return self._parent[node]
-        children = self._children[node]
-        k = bisect_right(children, number, key=self._number.__getitem__)
-        return children[k - 1]
-
-    def onward(
-        self, node: NodeId, came_from: NodeId, origin: NodeId
-    ) -> tuple[NodeId, ...]:
-        return tuple(j for j in self._neighbours[node] if j != came_from)
+            tour.entered[node] = len(tour.order)
+            tour.order.append(node)
+            up = tour.parent[node]
+            tour.children[node] = children = tuple(
+                j for j in self.neighbours(node) if j != up
+            )
+            for child in children:
+                tour.parent[child] = node
+            stack.extend(reversed(children))
+        for node in reversed(tour.order):
+            last = tour.children[node][-1:]
+            tour.left[node] = tour.left[last[0]] if last else tour.entered[node] + 1
+        return tour
 
 
-def _adjacency(nodes: int, edges: Iterable[Edge]) -> list[tuple[NodeId, ...]]:
-    found: list[set[NodeId]] = [set() for _ in range(nodes + 1)]
+def tree(edges: Iterable[Edge], n: int | None = None, kind: str = "edges") -> Tree:
+    """Any tree.  Unless n is given, it is as many nodes as these edges can link."""
+    edges = tuple(edges)
+    n = len(edges) + 1 if n is None else n
+    _check_tree(edges, n)
+    links: list[list[NodeId]] = [[] for _ in range(n)]
     for a, b in edges:
-        for end in (a, b):
-            if not 1 <= end <= nodes:
-                raise ValueError(f"not a tree: edge {a}-{b} names no node of 1 to {nodes}")
-        if a == b or b in found[a]:
-            raise ValueError(f"not a tree: edge {a}-{b} is a loop, or there twice")
-        found[a].add(b)
-        found[b].add(a)
-    count = sum(map(len, found)) // 2
-    if count != nodes - 1:
-        raise ValueError(f"not a tree: {nodes} nodes need {nodes - 1} edges, not {count}")
-    return [tuple(sorted(ends)) for ends in found]
+        links[a - 1].append(b)
+        links[b - 1].append(a)
+    return Tree(n, kind, tuple(tuple(sorted(ends)) for ends in links))
 
 
-def line(nodes: int) -> Tree:
-    return Tree(nodes, ((i, i + 1) for i in range(1, nodes)), "line")
+def line(n: int) -> Tree:
+    """1 – 2 – … – N."""
+    return tree(((i, i + 1) for i in range(1, n)), n, "line")
 
 
-def star(nodes: int) -> Tree:
-    return Tree(nodes, ((1, i) for i in range(2, nodes + 1)), "star")
+def star(n: int) -> Tree:
+    """Node 1 in the centre."""
+    return tree(((1, i) for i in range(2, n + 1)), n, "star")
 
 
-def kary(nodes: int, k: int = 2) -> Tree:
-    """The children of i are k(i-1)+2 … ki+1."""
+def kary(n: int, k: int = 2) -> Tree:
+    """Numbered like a heap: the children of i are k(i−1)+2 … ki+1."""
     if k < 1:
-        raise ValueError(f"a tree needs at least 1 child per node, not {k}")
-    return Tree(nodes, (((i - 2) // k + 1, i) for i in range(2, nodes + 1)), "tree")
+        raise ValueError(f"a tree needs room for at least one child, not {k}")
+    return tree((((i - 2) // k + 1, i) for i in range(2, n + 1)), n, "tree")
 
 
-KINDS = ("complete", "ring", "line", "star", "tree", "tree:K", "edges:1-2,2-3,…")
+def _check_tree(edges: Iterable[Edge], n: int) -> None:
+    """Grow groups of linked nodes: an edge within a group would close a cycle."""
+    leader = list(range(n + 1))
+
+    def find(j: NodeId) -> NodeId:
+        while leader[j] != j:
+            leader[j] = j = leader[leader[j]]
+        return j
+
+    for a, b in edges:
+        for j in (a, b):
+            if not 1 <= j <= n:
+                raise ValueError(f"edge {a}-{b}: node {j} is none of 1..{n}")
+        if find(a) == find(b):
+            raise ValueError(f"edge {a}-{b} closes a cycle, and a tree has none")
+        leader[find(a)] = find(b)
+    for j in range(2, n + 1):
+        if find(j) != find(1):
+            raise ValueError(f"nodes 1 and {j} are not linked: not a tree of {n} nodes")
 
 
-@lru_cache(maxsize=64)
-def topology(spec: str, nodes: int) -> Topology:
-    """From `complete`, `ring`, `line`, `star`, `tree`, `tree:3`, `edges:1-2,2-3`."""
-    if nodes < 1:
-        raise ValueError(f"a topology needs at least 1 node, not {nodes}")
-    simple = {"complete": Complete, "ring": Ring, "line": line, "star": star, "tree": kary}
-    if spec in simple:
-        return simple[spec](nodes)
-    if match := re.fullmatch(r"tree:(\d+)", spec):
-        return kary(nodes, int(match[1]))
-    if re.fullmatch(r"edges:(\d+-\d+(,\d+-\d+)*)?", spec):
-        pairs = re.findall(r"(\d+)-(\d+)", spec)
-        return Tree(nodes, [(int(a), int(b)) for a, b in pairs])
-    kind = spec.partition(":")[0]
-    near = difflib.get_close_matches(kind, [k.partition(":")[0] for k in KINDS], n=1)
-    hint = f"did you mean {near[0]}? " if near and near[0] != kind else ""
-    raise ValueError(f"there is no topology {spec!r}; {hint}there are {', '.join(KINDS)}")
+_PLAIN: Mapping[str, Callable[[int], Topology]] = {
+    "complete": Complete,
+    "ring": Ring,
+    "line": line,
+    "star": star,
+}
+KINDS = (*_PLAIN, "tree", "tree:K", "edges:1-2,2-3,2-4")
+
+
+@lru_cache
+def topology(spec: str, n: int) -> Topology:
+    """The topology of n nodes that `spec` names, one of KINDS; always the same value."""
+    kind, _, argument = spec.partition(":")
+    if kind == "tree":
+        return kary(n, _children(argument)) if argument else kary(n)
+    if kind == "edges":
+        return tree(_edges(argument), n)
+    if kind not in _PLAIN:
+        raise ValueError(_unknown(kind))
+    if argument:
+        raise ValueError(f"{spec!r}: {kind} takes nothing after a colon")
+    return _PLAIN[kind](n)
+
+
+def _children(argument: str) -> int:
+    if not argument.isdecimal():
+        raise ValueError(f"'tree:{argument}': write a number of children, as in tree:3")
+    return int(argument)
+
+
+def _edges(argument: str) -> list[Edge]:
+    return [_edge(part) for part in argument.split(",") if argument]
+
+
+def _edge(text: str) -> Edge:
+    a, _, b = text.strip().partition("-")
+    if not (a.isdecimal() and b.isdecimal()):
+        raise ValueError(f"{text!r} is no edge: write two nodes, as in 1-2")
+    return int(a), int(b)
+
+
+def _unknown(kind: str) -> str:
+    near = get_close_matches(kind, (*_PLAIN, "tree", "edges"), n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"there is no topology {kind!r}.{hint} The kinds are {', '.join(KINDS)}"

@@ -55,14 +55,10 @@ class Statistics:
         self._response_times = array("d")
         self._delays = array("d")
         self.last_left = -1.0
-        self._waiting = 0
-        self._waited = 0.0  # node-time units spent waiting by all
-        self._since = 0.0
 
     def requested(self, node: NodeId, now: float) -> None:
         self._asked_at[node] = now
         self._entries_before[node] = self.entries
-        self._queue(now, +1)
 
     def granted(self, node: NodeId, now: float) -> None:
         asked = self._asked_at[node]
@@ -77,20 +73,13 @@ class Statistics:
         self.inside += 1
         if self.inside > self.max_inside:
             self.max_inside = self.inside
-        self._queue(now, -1)
 
     def left(self, now: float) -> None:
         self.inside -= 1
         self.last_left = now
 
-    def crashed(self, now: float, waiting: bool, inside: bool) -> None:
-        self.inside -= inside
-        self._queue(now, -waiting)
-
-    def _queue(self, now: float, change: int) -> None:
-        self._waited += self._waiting * (now - self._since)
-        self._since = now
-        self._waiting += change
+    def crashed_inside(self) -> None:
+        self.inside -= 1
 
     @property
     def response_time(self) -> Summary:
@@ -106,7 +95,8 @@ class Statistics:
 
     @property
     def queue_length(self) -> float:
-        return self._waited / self._since if self._since else 0.0
+        """Little's law: how long everybody waited, by how long it all took."""
+        return sum(self._response_times) / self.last_left if self.last_left > 0 else 0.0
 
     @property
     def fairness(self) -> float:

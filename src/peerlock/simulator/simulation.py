@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from random import Random
@@ -25,6 +25,7 @@ from peerlock.simulator.report import Report, Statistics
 from peerlock.traces.trace import Kind, Step, Trace
 
 Action = Callable[[NodeId], None]
+Wire = tuple[Callable[[NodeId, Any], None], Callable[[Any], None]]  # send, broadcast
 
 # How often a long run looks up: for progress, Ctrl-C and signs of a livelock.
 EVENTS_PER_TURN = 50_000
@@ -113,14 +114,14 @@ class Simulation:
         self._watched = trace is not None or not self.network.faultless
         self._duplicates: dict[int, int] = {}  # their number: the original's
 
+        self._wire = self._watched_wires() if self._watched else self._plain_wires()
         self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
 
     def _make_peer(self, node: NodeId) -> Peer:
-        make_sender = self._watched_sender if self._watched else self._plain_sender
-        send = make_sender(node)
+        send, broadcast = self._wire(node)
         effects = Immediate(
             send=send,
-            broadcast=partial(self._broadcast, node, send),
+            broadcast=broadcast,
             grant=partial(self._grant, node),
             set_timer=partial(self._set_timer, node),
             cancel_timer=partial(self._cancel_timer, node),
@@ -152,7 +153,7 @@ class Simulation:
 
     def _begin(self) -> None:
         for node in self.members:
-            self._schedule(0.0, node, self._start)
+            self._peers[node].start()
         for crash in self.network.crashes:
             self._schedule(crash.at, crash.node, self._crash)
             if crash.back is not None:
@@ -164,11 +165,7 @@ class Simulation:
         entries, done = self.statistics.entries, 0
         while done < EVENTS_PER_TURN:
             done += self._deliver(EVENTS_PER_TURN - done)
-            if (
-                not self._heap
-                and self.requests_left
-                and len(self._gone) < len(self.members)
-            ):
+            if not self._heap and self._may_ask():
                 self.scenario.load.quiet(self)
             if not self._heap:
                 break
@@ -178,6 +175,9 @@ class Simulation:
         if self._fruitless > self._patience:
             self.judge.no_progress(self._fruitless)
         return bool(self._heap)
+
+    def _may_ask(self) -> bool:
+        return self.requests_left > 0 and len(self._gone) < len(self.members)
 
     def _deliver(self, most: int) -> int:
         """At most so many events.  This is the hot loop: what is rare is elsewhere."""
@@ -203,9 +203,6 @@ class Simulation:
     def ask(self, node: NodeId, at: float) -> None:
         self._schedule(at, node, self._request)
 
-    def _start(self, node: NodeId) -> None:
-        self._peers[node].start()
-
     def _request(self, node: NodeId) -> None:
         if node in self._gone or not self.requests_left:
             return
@@ -229,8 +226,6 @@ class Simulation:
         self._schedule(self.now + self.scenario.hold, node, self._leave)
 
     def _leave(self, node: NodeId) -> None:
-        if node not in self.judge.inside:
-            return  # it crashed inside
         self.judge.left(node)
         self.statistics.left(self.now)
         if self._watched:
@@ -263,11 +258,19 @@ class Simulation:
         self._gone.add(node)
         self._queued[node] = 0
         self._timers = {key: t for key, t in self._timers.items() if key[0] != node}
-        self.statistics.crashed(
-            self.now, node in self.judge.waiting, node in self.judge.inside
-        )
+        self._forget(node)
+        if node in self.judge.inside:
+            self.statistics.crashed_inside()
         self.judge.crashed(node)
         self._note(Kind.CRASH, node)
+
+    def _forget(self, node: NodeId) -> None:
+        """What its user was about to do."""
+        doomed = (self._request, self._leave)
+        self._heap[:] = [
+            e for e in self._heap if e[2] != node or e[3] or e[4] not in doomed
+        ]
+        heapify(self._heap)
 
     def _restart(self, node: NodeId) -> None:
         self._gone.discard(node)
@@ -278,33 +281,60 @@ class Simulation:
 
     # Messages
 
-    def _plain_sender(self, sender: NodeId) -> Callable[[NodeId, Any], None]:
-        """Sends as fast as can be: nobody watches, and nothing happens to messages."""
+    def _plain_wires(self) -> Callable[[NodeId], Wire]:
+        """As fast as can be: nobody watches, and nothing happens to messages."""
         run, heap, fences, counts = self, self._heap, self._fences, self._counts
-        arrival, next_number = self._arrival, self._numbers.__next__
+        arrival, next_number, members = self._arrival, self._numbers.__next__, self.members
+        per_broadcast = self._messages_per_broadcast
 
-        def send(to: NodeId, message: Any) -> None:
-            counts[type(message)] += 1
-            at = arrival(run.now, sender, to)
-            heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
+        def wire(sender: NodeId) -> Wire:
+            def send(to: NodeId, message: Any) -> None:
+                counts[type(message)] += 1
+                at = arrival(run.now, sender, to)
+                heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
 
-        return send
+            def broadcast(message: Any) -> None:
+                counts[type(message)] += per_broadcast
+                now, fence = run.now, fences[sender]
+                for to in members:
+                    if to != sender:
+                        at = arrival(now, sender, to)
+                        heappush(heap, (at, next_number(), to, sender, message, fence))
 
-    def _watched_sender(self, sender: NodeId) -> Callable[[NodeId, Any], None]:
-        """Sends on a network that is recorded, or not to be relied upon."""
+            return send, broadcast
 
-        def send(to: NodeId, message: Any) -> None:
-            self._counts[type(message)] += 1
-            flight = next(self._numbers)
-            self._note(Kind.SEND, sender, to, message, flight)
-            self._fly(flight, sender, to, message, flight)
-            duplication = self.network.duplication
-            if duplication and self.rng.random() < duplication:
-                copy = next(self._numbers)
-                self._duplicates[copy] = flight
-                self._fly(copy, sender, to, message, flight)
+        return wire
 
-        return send
+    def _watched_wires(self) -> Callable[[NodeId], Wire]:
+        """For a network that is recorded, or not to be relied upon."""
+
+        def wire(sender: NodeId) -> Wire:
+            def send(to: NodeId, message: Any) -> None:
+                self._counts[type(message)] += 1
+                self._transmit(sender, to, message)
+
+            def broadcast(message: Any) -> None:
+                self._counts[type(message)] += self._messages_per_broadcast
+                for to in self.members:
+                    if to != sender:
+                        self._transmit(sender, to, message)
+
+            return send, broadcast
+
+        return wire
+
+    @property
+    def _messages_per_broadcast(self) -> int:
+        return 1 if self.network.broadcast_medium else len(self.members) - 1
+
+    def _transmit(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        flight = next(self._numbers)
+        self._note(Kind.SEND, sender, to, message, flight)
+        self._fly(flight, sender, to, message, flight)
+        if self.network.duplication and self.rng.random() < self.network.duplication:
+            copy = next(self._numbers)
+            self._duplicates[copy] = flight
+            self._fly(copy, sender, to, message, flight)
 
     def _fly(
         self, number: int, sender: NodeId, to: NodeId, message: Any, flight: int
@@ -322,15 +352,6 @@ class Simulation:
         kind = Kind.RECEIVE if alive else Kind.LOSE
         self._note(kind, node, sender, message, flight)
         return alive
-
-    def _broadcast(
-        self, sender: NodeId, send: Callable[[NodeId, Any], None], message: Any
-    ) -> None:
-        for to in self.members:
-            if to != sender:
-                send(to, message)
-        if self.network.broadcast_medium:
-            self._counts[type(message)] -= len(self.members) - 2
 
     def _refuse(self, node: NodeId, error: RemoteError) -> None:
         """Where the network keeps its promises, nobody has a reason to send nonsense."""

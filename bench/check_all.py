@@ -1,0 +1,121 @@
+"""The larger searches, one process each, as the table of docs/checked.md.
+
+    python -m bench.check_all [NAME…]
+
+This takes minutes, and up to 6 GB of memory for the largest.  It ends with exit code 1 if
+something does not hold that should, or was cut short.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+MAX_STATES = 40_000_000
+MAX_GIGABYTES = 6
+
+
+class Row(NamedTuple):
+    name: str
+    nodes: int
+    requests: int | None  # None is without end
+    options: tuple[str, ...] = ()
+
+
+GRID, PLANE = ("--quorums", "grid"), ("--quorums", "plane")
+RING, LINE = ("--topology", "ring"), ("--topology", "line")
+
+ROWS = (
+    Row("central", 3, 2),
+    Row("central", 4, 1),
+    Row("central", 4, 2),
+    Row("central", 4, None),
+    Row("lamport", 2, 3),
+    Row("lamport", 3, 1),
+    Row("ricart-agrawala", 3, 2),
+    Row("ricart-agrawala", 3, 3),
+    Row("ricart-agrawala", 4, 1),
+    Row("carvalho-roucairol", 3, 2),
+    Row("carvalho-roucairol", 3, 3),
+    Row("carvalho-roucairol", 4, 1),
+    Row("maekawa", 3, 2, PLANE),
+    Row("maekawa", 3, 2, GRID),
+    Row("maekawa", 4, 1, PLANE),
+    Row("maekawa", 4, 1, GRID),
+    Row("suzuki-kasami", 3, 2),
+    Row("suzuki-kasami", 4, 1),
+    Row("suzuki-kasami", 3, 2, RING),
+    Row("suzuki-kasami", 4, 1, RING),
+    Row("suzuki-kasami", 4, 1, LINE),
+    Row("raymond", 3, 2),
+    Row("raymond", 4, 1),
+    Row("raymond", 4, 2, LINE),
+    Row("raymond", 4, None),
+    Row("naimi-trehel", 3, 2),
+    Row("naimi-trehel", 4, 1),
+    Row("naimi-trehel", 4, 2),
+    Row("naimi-trehel", 3, None),
+    Row("token-ring", 3, 2),
+    Row("token-ring", 4, 1),
+    Row("token-ring", 4, None),
+)
+
+
+def main() -> None:
+    chosen = [row for row in ROWS if not sys.argv[1:] or row.name in sys.argv[1:]]
+    print(
+        "| algorithm | nodes | requests | network | verdict | states | transitions |",
+        end="",
+    )
+    print(" depth | messages per entry | overtaken | seconds |")
+    print("| --- " * 11 + "|")
+    codes = [report(row) for row in chosen]
+    sys.exit(1 if any(codes) else 0)
+
+
+def report(row: Row) -> int:
+    done = subprocess.run(command(row), capture_output=True, text=True)
+    if done.returncode not in (0, 1, 3):
+        sys.exit(done.stderr)
+    print(line(row, json.loads(done.stdout)), flush=True)
+    return done.returncode
+
+
+def command(row: Row) -> list[str]:
+    asked = ["--forever"] if row.requests is None else ["-r", str(row.requests)]
+    limits = ["--max-states", str(MAX_STATES), "--max-memory", str(MAX_GIGABYTES)]
+    peerlock = [sys.executable, "-m", "peerlock"]
+    arguments = ["check", row.name, "-n", str(row.nodes), *asked, *row.options]
+    return [*peerlock, *arguments, *limits, "--json"]
+
+
+def line(row: Row, found: dict[str, Any]) -> str:
+    verdict = "holds" if found["complete"] else "**cut short**"
+    if found["violation"]:
+        verdict = f"**{found['violation']['property']}**"
+    structure = f", {row.options[1]}" if row.options else ""
+    asked = "without end" if row.requests is None else str(row.requests)
+    cells = [
+        row.name,
+        str(row.nodes),
+        asked,
+        found["network"] + structure,
+        verdict,
+        f"{found['states']:,}",
+        f"{found['transitions']:,}",
+        str(found["depth"]),
+        number(found["max_messages_per_entry"]),
+        number(found["max_overtaken"]),
+        f"{found['seconds']:.1f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+if __name__ == "__main__":
+    main()

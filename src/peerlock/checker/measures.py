@@ -1,0 +1,201 @@
+"""What all schedules together say: the most messages, the most overtaking.
+
+Both are read off the finished graph of states, so that no counter makes it larger.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from fractions import Fraction
+
+from peerlock.checker.search import NOWHERE, Search
+from peerlock.checker.sites import MASK, Phase, Remembered
+from peerlock.core.peer import NodeId
+
+
+def everyone_entered(search: Search) -> bool:
+    """Has every node that asks been inside in some schedule?"""
+    return all(
+        any(local.phase is Phase.INSIDE for local in sites.locals)
+        for sites in search.sites
+        if search.model.requests is None or search.model.requests[sites.index]
+    )
+
+
+def max_messages_per_entry(search: Search) -> Fraction | None:
+    """Of all busy periods, the most messages by entries; None if there is no most.
+
+    A busy period lasts from a state at rest, where nobody wants anything and nothing is
+    under way, to the next.  One with a single entry has just the messages of that entry;
+    when several compete, who can say for whom a message was?
+    """
+    order = _in_order(search)
+    if order is None or search.model.requests is None or search.model.network.faults:
+        return None
+    entries, resting = _entries_so_far(search), _resting(search)
+    begins = {entries[state] for state, rests in enumerate(resting) if rests}
+    sends = [(Remembered(sites.sends), sites.shift) for sites in search.sites]
+    return max(
+        (_busiest(search, order, entries, resting, sends, begin) for begin in begins),
+        default=None,
+    )
+
+
+@dataclass(frozen=True)
+class Overtaking:
+    """The most entries by others between one node's request and its own entry."""
+
+    entries: int
+    node: NodeId  # the one that is overtaken
+    steps: list[tuple[int, int]]  # a schedule in which it is: states, and their moves
+
+
+def worst_overtaking(search: Search) -> Overtaking | None:
+    """None without an end of requests: there may be no worst."""
+    if search.model.requests is None or search.model.network.faults:
+        return None
+    entries = _entries_so_far(search)
+    nodes = range(search.model.nodes)
+    found = [(_overtaken(search, index, entries), index) for index in nodes]
+    (most, begin, end), index = max(found, key=lambda each: each[0][0])
+    steps = search.path(begin) + _way(search, begin, end, waits(search, index))
+    return Overtaking(most, index + 1, steps)
+
+
+def _way(search: Search, begin: int, end: int, region: bytearray) -> list[tuple[int, int]]:
+    """A shortest one from state to state within a part of the graph."""
+    came: dict[int, tuple[int, int]] = {begin: (begin, 0)}
+    todo = [begin]
+    for state in todo:  # which grows meanwhile
+        first, last = search.arrows_of(state)
+        for move, target in enumerate(search.arrows[first:last]):
+            if target != NOWHERE and region[target] and target not in came:
+                came[target] = (state, move)
+                todo.append(target)
+    steps: list[tuple[int, int]] = []
+    while end != begin:
+        end, move = came[end]
+        steps.append((end, move))
+    return steps[::-1]
+
+
+def _in_order(search: Search) -> array[int] | None:
+    """All states, each after those it is reached from; None if there is no such order."""
+    arrows, first = search.arrows, _bounds(search)
+    before = [0] * (len(search.states) + 1)  # arrows from states not yet in order
+    for target in arrows:
+        before[target if target != NOWHERE else -1] += 1
+    order = array("I", [] if before[0] else [0])
+    for state in order:  # which grows meanwhile
+        for target in arrows[first[state] : first[state + 1]]:
+            if target != NOWHERE:
+                before[target] -= 1
+                if not before[target]:
+                    order.append(target)
+    return order if len(order) == len(search.states) else None
+
+
+def _busiest(
+    search: Search,
+    order: array[int],
+    entries: list[int],
+    resting: bytearray,
+    sends: list[tuple[Remembered, int]],
+    begin: int,
+) -> Fraction:
+    """Of the busy periods that begin after so many entries: the longest way to rest."""
+    arrows, first = search.arrows, _bounds(search)
+    sent = [-1] * len(order)  # messages since the beginning, if there was one
+    most = Fraction(0)
+    for state in order:
+        if resting[state] and entries[state] == begin:
+            sent[state] = 0
+        here = sent[state]
+        if here < 0:
+            continue
+        if resting[state] and entries[state] > begin:
+            most = max(most, Fraction(here, entries[state] - begin))
+            continue
+        whole = search.states[state]
+        more_sent = [m for table, shift in sends for m in table[whole >> shift & MASK]]
+        targets = arrows[first[state] : first[state + 1]]
+        for target, more in zip(targets, more_sent, strict=True):
+            if target != NOWHERE and here + more > sent[target]:
+                sent[target] = here + more
+    return most
+
+
+def _resting(search: Search) -> bytearray:
+    """Of each state: does nobody want anything, and is nothing under way?"""
+    at = [
+        [
+            not inbox and sites.locals[local].phase is Phase.IDLE
+            for local, _, inbox in sites.sites
+        ]
+        for sites in search.sites
+    ]
+    fields = [(at[sites.index], sites.shift) for sites in search.sites]
+    return bytearray(
+        [all(a[state >> shift & MASK] for a, shift in fields) for state in search.states]
+    )
+
+
+def _bounds(search: Search) -> array[int]:
+    return search.first_arrow + array("Q", [len(search.arrows)])
+
+
+def _entries_so_far(search: Search) -> list[int]:
+    """Of each state.  What was asked, less what was not granted: no counter is needed."""
+    assert search.model.requests is not None
+    entered: list[list[int]] = []
+    for sites, asked in zip(search.sites, search.model.requests, strict=True):
+        locals_ = map(sites.local, range(len(sites.sites)))
+        entered.append([asked - x.left - (x.phase is Phase.WAITING) for x in locals_])
+    shifts = [sites.shift for sites in search.sites]
+    return [
+        sum(e[state >> shift & MASK] for e, shift in zip(entered, shifts, strict=True))
+        for state in search.states
+    ]
+
+
+def _overtaken(search: Search, index: int, entries: list[int]) -> tuple[int, int, int]:
+    """Of all ways on which this node waits, the one on which most entries happen.
+
+    Gives their number, and the states where the way begins and where it may end.
+
+    Flood the states in which it waits from those where it begins to, beginning with the
+    fewest entries: who is reached first by a flood has the farthest beginning.
+    """
+    region = waits(search, index)
+    arrows, first = search.arrows, _bounds(search)
+    begins: dict[int, int] = {}  # where it begins to wait: the entries by then
+    for state, waiting in enumerate(region):
+        if not waiting:
+            for target in arrows[first[state] : first[state + 1]]:
+                if target != NOWHERE and region[target]:
+                    begins[target] = entries[target]
+    most = (0, 0, 0)
+    flooded = bytearray(len(region))
+    for fewest, source in sorted((e, state) for state, e in begins.items()):
+        todo = [source]
+        while todo:
+            state = todo.pop()
+            if flooded[state]:
+                continue
+            flooded[state] = 1
+            if entries[state] - fewest > most[0]:
+                most = (entries[state] - fewest, source, state)
+            todo += [
+                target
+                for target in arrows[first[state] : first[state + 1]]
+                if target != NOWHERE and region[target] and not flooded[target]
+            ]
+    return most
+
+
+def waits(search: Search, index: int) -> bytearray:
+    """Of each state: does this node wait in it?"""
+    sites, shift = search.sites[index], search.sites[index].shift
+    at = [sites.phase(site) is Phase.WAITING for site in range(len(sites.sites))]
+    return bytearray([at[state >> shift & MASK] for state in search.states])

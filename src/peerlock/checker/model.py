@@ -1,0 +1,97 @@
+"""What is searched: peers, how often each asks, and what the network may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from peerlock.algorithms.catalogue import Algorithm, UsageError, algorithm
+from peerlock.core.peer import NodeId, Peer
+
+
+@dataclass(frozen=True)
+class Network:
+    """The order of delivery, and how much may go wrong in one run, all told.
+
+    A crashed node is gone for good, and so is what was on its way to it.
+    """
+
+    fifo: bool
+    losses: int = 0
+    duplications: int = 0
+    crashes: int = 0
+
+    def __str__(self) -> str:
+        faults = [
+            f"{count} {name if count > 1 else one}"
+            for count, one, name in (
+                (self.losses, "loss", "losses"),
+                (self.duplications, "duplicate", "duplicates"),
+                (self.crashes, "crash", "crashes"),
+            )
+            if count
+        ]
+        return ", ".join(["fifo" if self.fifo else "any order", *faults])
+
+    @property
+    def faults(self) -> int:
+        return self.losses + self.duplications + self.crashes
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    make: Callable[[NodeId], Peer]
+    nodes: int
+    requests: tuple[int, ...] | None  # by each node; None is without end
+    network: Network
+    capacity: int = 1  # how many may be inside together
+    fences: bool = True  # watch that they grow
+    within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
+
+    @property
+    def entries(self) -> int | None:
+        return None if self.requests is None else sum(self.requests)
+
+
+def model(
+    name: str,
+    nodes: int,
+    requests: int | tuple[int, ...] | None,
+    network: Network | None = None,
+    quorums: str | None = None,
+    topology: str | None = None,
+) -> Model:
+    """A cluster of an algorithm of the catalogue, on the network that its card asks for."""
+    entry = algorithm(name)
+    settings: dict[str, Any] = {**entry.settings(nodes, quorums, topology)}
+    members = tuple(range(1, nodes + 1))
+    return Model(
+        name=name,
+        make=lambda node: entry.peer(node, members, **settings),
+        nodes=nodes,
+        requests=_of_each(requests, nodes),
+        network=network or card_network(entry),
+    )
+
+
+def exhibit(name: str) -> Model:
+    """The cluster that shows what the catalogue says of an algorithm."""
+    shown = algorithm(name).exhibit
+    return model(name, shown.nodes, shown.requests, quorums=shown.quorums)
+
+
+def card_network(entry: Algorithm) -> Network:
+    return Network(fifo=entry.fifo, losses=entry.exhibit.losses)
+
+
+def _of_each(requests: int | tuple[int, ...] | None, nodes: int) -> tuple[int, ...] | None:
+    if requests is None:
+        return None
+    counts = (requests,) * nodes if isinstance(requests, int) else requests
+    if len(counts) != nodes:
+        raise UsageError(f"{nodes} nodes need one number of requests, or {nodes}")
+    if min(counts) < 0 or max(counts) < 1:
+        raise UsageError("somebody must make at least one request")
+    return counts

@@ -1,0 +1,128 @@
+"""A schedule, played once more with the real peers, as a trace that can be drawn.
+
+Time is the number of the step.  The fences are the real ones here, so that a replay
+also tells whether the one bit that the search keeps instead was right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from peerlock.checker.model import Model
+from peerlock.checker.sites import Action, Breach
+from peerlock.core.peer import Broadcast, Grant, NodeId, Send
+from peerlock.traces.trace import Kind, Step, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    number: int
+    sender: NodeId
+    to: NodeId
+    message: Any
+    fence: int
+
+
+def replay(model: Model, schedule: list[Action], breach: Breach | None = None) -> Trace:
+    """Only the last step may fail, and only if that is the breach."""
+    stage = Stage(model)
+    fails = breach is not None and breach.property in ("remote error", "invariant")
+    for number, action in enumerate(schedule, 1):
+        try:
+            stage.play(action)
+        except Exception:
+            if not fails or number < len(schedule):
+                raise
+    if breach is not None:
+        stage.note(Kind.VIOLATION, breach.node, note=breach.text)
+    return stage.trace
+
+
+class Stage:
+    def __init__(self, model: Model) -> None:
+        self.trace = Trace(model.name, model.nodes)
+        self.time = 0
+        self.flights: list[Flight] = []
+        self.fences = [0] * (model.nodes + 1)
+        self.latest = 0  # fence of a grant
+        self.gone: set[NodeId] = set()
+        self.watches_fences = model.fences
+        self.peers = {node: model.make(node) for node in range(1, model.nodes + 1)}
+        for node, peer in self.peers.items():
+            peer.start()
+            self._carry_out(node)
+
+    def note(self, kind: Kind, node: NodeId, **more: Any) -> None:
+        self.trace.steps.append(Step(float(self.time), kind, node, **more))
+
+    def play(self, action: Action) -> None:
+        self.time += 1
+        node, peer = action.node, self.peers[action.node]
+        match action.what:
+            case "request":
+                self.note(Kind.REQUEST, node)
+                peer.acquire()
+            case "leave":
+                self.note(Kind.LEAVE, node)
+                peer.release()
+            case "timer":
+                self.note(Kind.TIMER, node, note=action.timer)
+                peer.timer(action.timer)
+            case "receive":
+                flight = self._arrival(action, Kind.RECEIVE)
+                self.fences[node] = max(self.fences[node], flight.fence)
+                peer.receive(action.sender, action.message)
+            case "lose":
+                self._arrival(action, Kind.LOSE)
+            case "duplicate":
+                self.flights.append(self._find(action))
+            case "crash":
+                self._crash(node)
+        self._carry_out(node)
+
+    def _arrival(self, action: Action, kind: Kind) -> Flight:
+        flight = self._find(action)
+        self.flights.remove(flight)
+        self.note(
+            kind,
+            action.node,
+            peer=flight.sender,
+            message=flight.message,
+            flight=flight.number,
+        )
+        return flight
+
+    def _find(self, action: Action) -> Flight:
+        """The first such message under way that knows as much of the latest grant."""
+        return next(
+            f
+            for f in self.flights
+            if (f.sender, f.to, f.message) == (action.sender, action.node, action.message)
+            and (not self.watches_fences or (f.fence == self.latest) == action.knows)
+        )
+
+    def _crash(self, node: NodeId) -> None:
+        self.gone.add(node)
+        self.flights = [flight for flight in self.flights if flight.to != node]
+        self.note(Kind.CRASH, node)
+
+    def _carry_out(self, node: NodeId) -> None:
+        for effect in self.peers[node].drain():
+            match effect:
+                case Send(to, message):
+                    self._send(node, to, message)
+                case Broadcast(message):
+                    for to in self.peers[node].others():
+                        self._send(node, to, message)
+                case Grant():
+                    self.fences[node] += 1
+                    self.latest = self.fences[node]
+                    self.note(Kind.ENTER, node, fence=self.latest)
+
+    def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        number = 1 + sum(step.kind is Kind.SEND for step in self.trace)
+        self.note(Kind.SEND, sender, peer=to, message=message, flight=number)
+        if to not in self.gone:
+            flight = Flight(number, sender, to, message, self.fences[sender])
+            self.flights.append(flight)

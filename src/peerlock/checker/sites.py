@@ -1,0 +1,457 @@
+"""A site is a node together with the messages that are on their way to it.
+
+What may happen next at a site, and what comes of it, depends on nothing else; so every
+site is made once, numbered, and its moves are computed once, by the real peer, and
+remembered.  A state of the whole cluster is then one integer: a field per site.
+
+A message remembers one bit, and so does a node: whether it knows of the latest grant.
+At a grant everybody else's bits, in nodes and under way, are cleared.  The fence that a
+real node would read, a maximum carried along by messages, grows from one grant to the
+next exactly if the node that is let in has its bit set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from peerlock.checker.model import Model
+from peerlock.core.peer import (
+    Broadcast,
+    CancelTimer,
+    Grant,
+    NodeId,
+    Peer,
+    RemoteError,
+    Send,
+    SetTimer,
+)
+
+WIDTH = 20  # bits of a site's number in a state
+MASK = (1 << WIDTH) - 1
+
+FAULTS = ("lose", "duplicate", "crash")
+
+
+class Phase(IntEnum):
+    IDLE = 0
+    WAITING = 1
+    INSIDE = 2
+    CRASHED = 3
+
+
+class Local(NamedTuple):
+    """A node: what its peer remembers, and what its host does."""
+
+    snapshot: tuple[Any, ...]
+    phase: Phase
+    left: int  # requests still to be made
+    timers: tuple[str, ...] = ()
+
+
+GONE = Local((), Phase.CRASHED, 0)
+
+# The number of its Local, whether it knows of the latest grant, and the letters under
+# way to it, in an order that makes equal inboxes equal.
+Site = tuple[int, bool, tuple[int, ...]]
+
+
+class Letter(NamedTuple):
+    sender: NodeId
+    knows: bool
+    message: int
+
+
+class Step(NamedTuple):
+    """Something that can happen at a site."""
+
+    what: str  # request, leave, receive, timer, or one of the faults
+    letter: int = 0
+    timer: str = ""
+
+
+class Action(NamedTuple):
+    """A step with all it takes to play it again."""
+
+    what: str
+    node: NodeId
+    sender: NodeId = 0
+    message: Any = None
+    knows: bool = False  # the message, of the latest grant
+    timer: str = ""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A property that does not hold, and where."""
+
+    property: str
+    node: NodeId
+    text: str
+
+
+class Remembered(dict[int, Any]):
+    """A function of a site's number that is computed once."""
+
+    def __init__(self, compute: Callable[[int], Any]) -> None:
+        self.compute = compute
+
+    def __missing__(self, site: int) -> Any:
+        value = self[site] = self.compute(site)
+        return value
+
+
+class Push(Remembered):
+    """What some messages from one node, sent together, change at the site they go to."""
+
+    def __init__(self, letters: tuple[int, ...], compute: Callable[[int], int]) -> None:
+        super().__init__(compute)
+        self.letters = letters
+
+
+Pushes = tuple[tuple[int, Push], ...]  # each to the site of that index
+
+
+class Outcome(NamedTuple):
+    """What the real peer does with an input."""
+
+    local: int
+    pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
+    granted: bool = False
+    breach: Breach | None = None
+    beyond: bool = False
+
+
+Plain = tuple[int, Pushes]  # a move: the change of the state, and the messages
+
+
+class Special(NamedTuple):
+    """A move that is more than a change of this site and some messages to others."""
+
+    delta: int
+    pushes: Pushes
+    granted: bool = False
+    breach: Breach | None = None
+    fault: str | None = None  # one that the network makes, if it has any left
+    beyond: bool = False  # leads to where the search does not go
+
+
+Moves = tuple[tuple[Plain, ...], tuple[Special, ...]]
+
+
+class Messages:
+    """Messages by number, the same for all nodes."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.values: list[Any] = []
+
+    def number(self, message: Any) -> int:
+        found = self.numbers.setdefault(message, len(self.values))
+        if found == len(self.values):
+            self.values.append(message)
+        return found
+
+
+class Sites:
+    """All sites of one node that were met."""
+
+    def __init__(self, model: Model, index: int, messages: Messages) -> None:
+        self.model = model
+        self.index = index
+        self.me: NodeId = index + 1
+        self.shift = index * WIDTH
+        self.everybody: list[Sites] = []  # by index
+        self.sites: list[Site] = []
+        self.locals: list[Local] = []
+        self.moves = Remembered(self._moves)
+        self.still = Remembered(self._is_still)
+        self.cleared = Remembered(self._clear)
+        self._messages = messages
+        self._peer: Peer = model.make(self.me)
+        self._ids: dict[Site, int] = {}
+        self._local_ids: dict[Local, int] = {}
+        self._outcomes: dict[tuple[int, str, int, str], Outcome] = {}
+        self._pushes: dict[tuple[int, ...], Push] = {}
+        self._letters: dict[int, Letter] = {}
+        self._senders = model.nodes + 1
+
+    # Interning
+
+    def id(self, site: Site) -> int:
+        found = self._ids.setdefault(site, len(self.sites))
+        if found == len(self.sites):
+            assert found <= MASK
+            self.sites.append(site)
+        return found
+
+    def local_id(self, local: Local) -> int:
+        found = self._local_ids.setdefault(local, len(self.locals))
+        if found == len(self.locals):
+            self.locals.append(local)
+        return found
+
+    def local(self, site: int) -> Local:
+        return self.locals[self.sites[site][0]]
+
+    def phase(self, site: int) -> Phase:
+        return self.local(site).phase
+
+    # Letters: (message * 2 + bit) * senders + sender
+
+    def letter(self, message: int, knows: bool, sender: NodeId) -> int:
+        return (message * 2 + knows) * self._senders + sender
+
+    def open(self, letter: int) -> Letter:
+        found = self._letters.get(letter)
+        if found is None:
+            rest, sender = divmod(letter, self._senders)
+            found = self._letters[letter] = Letter(sender, bool(rest & 1), rest >> 1)
+        return found
+
+    def _add(self, inbox: tuple[int, ...], letters: tuple[int, ...]) -> tuple[int, ...]:
+        """By sender, each one's in the order sent; or all in no order at all."""
+        if not self.model.network.fifo:
+            return tuple(sorted(inbox + letters))
+        if not inbox:
+            return letters
+        senders = self._senders
+        return tuple(sorted(inbox + letters, key=lambda letter: letter % senders))
+
+    def _unaware(self, inbox: tuple[int, ...]) -> tuple[int, ...]:
+        """The same messages, none of which knows of the latest grant."""
+        found = [a - self._senders if self.open(a).knows else a for a in inbox]
+        return tuple(found if self.model.network.fifo else sorted(found))
+
+    def _deliverable(self, inbox: tuple[int, ...]) -> Iterator[int]:
+        """Positions in the inbox: the first letter of each sender, or each letter once."""
+        fifo, last = self.model.network.fifo, -1
+        for position, letter in enumerate(inbox):
+            key = letter % self._senders if fifo else letter
+            if key != last:
+                yield position
+            last = key
+
+    # The beginning
+
+    def start(self) -> Outcome:
+        left = 1 if self.model.requests is None else self.model.requests[self.index]
+        self._peer.start()
+        return self._outcome(Phase.IDLE, left, ())
+
+    def asking_again(self, number: int) -> int:
+        """The same site, except that an idle node has a request to make."""
+        local_id, knows, inbox = self.sites[number]
+        local = self.locals[local_id]
+        if local.phase is Phase.IDLE and not local.left:
+            local = local._replace(left=1)
+        return self.id((self.local_id(local), knows, inbox))
+
+    # What happens when others act
+
+    def push(self, letters: tuple[int, ...]) -> Push:
+        found = self._pushes.get(letters)
+        if found is None:
+            found = Push(letters, lambda site: self._arrive(site, letters))
+            self._pushes[letters] = found
+        return found
+
+    def _arrive(self, number: int, letters: tuple[int, ...]) -> int:
+        local, knows, inbox = self.sites[number]
+        if self.locals[local].phase is Phase.CRASHED:
+            return 0
+        return self._change(number, (local, knows, self._add(inbox, letters)))
+
+    def _clear(self, number: int) -> int:
+        """Somebody else was let in, and nothing here knows of it."""
+        local, _, inbox = self.sites[number]
+        return self._change(number, (local, False, self._unaware(inbox)))
+
+    def _change(self, number: int, site: Site) -> int:
+        return (self.id(site) - number) << self.shift
+
+    # What may happen here
+
+    def actions(self, number: int) -> list[Action]:
+        """In the order of the moves."""
+        plain: list[Action] = []
+        special: list[Action] = []
+        for step, move in self._steps(number):
+            kind = special if isinstance(move, Special) else plain
+            kind.append(self._action(step))
+        return plain + special
+
+    def _is_still(self, number: int) -> bool:
+        """Nothing happens here unless the node asks, or the network makes a fault."""
+        may_happen = {action.what for action in self.actions(number)}
+        return may_happen <= {"request", *FAULTS}
+
+    def sends(self, number: int) -> list[int]:
+        """How many messages each move sends, in the order of the moves."""
+        plain, special = self.moves[number]
+        pushes = [move[1] for move in (*plain, *special)]
+        return [sum(len(push.letters) for _, push in some) for some in pushes]
+
+    def _moves(self, number: int) -> Moves:
+        plain: list[Plain] = []
+        special: list[Special] = []
+        for _, move in self._steps(number):
+            if isinstance(move, Special):
+                special.append(move)
+            else:
+                plain.append(move)
+        return tuple(plain), tuple(special)
+
+    def _steps(self, number: int) -> Iterator[tuple[Step, Plain | Special]]:
+        site = self.sites[number]
+        local_id, knows, inbox = site
+        local, network = self.locals[local_id], self.model.network
+        if local.phase is Phase.CRASHED:
+            return
+        if local.phase is Phase.IDLE and local.left:
+            yield REQUEST, self._input(number, site, "request")
+        if local.phase is Phase.INSIDE:
+            yield LEAVE, self._input(number, site, "leave")
+        for timer in local.timers:
+            yield Step("timer", 0, timer), self._input(number, site, "timer", timer=timer)
+        for at in self._deliverable(inbox):
+            rest = inbox[:at] + inbox[at + 1 :]
+            letter = self.open(inbox[at])
+            then = (local_id, knows or letter.knows, rest)
+            yield (
+                Step("receive", inbox[at]),
+                self._input(number, then, "receive", letter.message, letter.sender),
+            )
+            if network.losses:
+                yield Step("lose", inbox[at]), self._fault("lose", number, rest)
+            if network.duplications:
+                twice = self._add(inbox, inbox[at : at + 1])
+                yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
+        if network.crashes:
+            delta = self._change(number, (self.local_id(GONE), False, ()))
+            yield CRASH, Special(delta, (), fault="crash")
+
+    def _fault(self, fault: str, number: int, inbox: tuple[int, ...]) -> Special:
+        local, knows, _ = self.sites[number]
+        delta = self._change(number, (local, knows, inbox))
+        return Special(delta, (), fault=fault)
+
+    def _action(self, step: Step) -> Action:
+        if not step.letter:
+            return Action(step.what, self.me, timer=step.timer)
+        sender, knows, message = self.open(step.letter)
+        value = self._messages.values[message]
+        return Action(step.what, self.me, sender, value, knows)
+
+    # What the real peer makes of it
+
+    def _input(
+        self,
+        number: int,
+        site: Site,
+        what: str,
+        message: int = 0,
+        sender: NodeId = 0,
+        timer: str = "",
+    ) -> Plain | Special:
+        local, knows, inbox = site
+        key = (local, what, message * self._senders + sender, timer)
+        outcome = self._outcomes.get(key)
+        if outcome is None:
+            outcome = self._ask_peer(local, what, message, sender, timer)
+            self._outcomes[key] = outcome
+        if outcome.granted or outcome.breach is not None or outcome.beyond:
+            return self._unusual(number, site, outcome)
+        delta = self._change(number, (outcome.local, knows, inbox))
+        return delta, outcome.pushes[knows]
+
+    def _unusual(self, number: int, site: Site, outcome: Outcome) -> Special:
+        _, knows, inbox = site
+        breach, fences = outcome.breach, self.model.fences
+        if breach is None and fences and outcome.granted and not knows:
+            text = f"{self.me} is let in with a fence that does not grow"
+            breach = Breach("fence", self.me, text)
+        if breach is not None or outcome.beyond:
+            return Special(0, (), outcome.granted, breach, beyond=outcome.beyond)
+        then = (outcome.local, fences, self._unaware(inbox))
+        return Special(self._change(number, then), outcome.pushes[knows], granted=True)
+
+    def _ask_peer(
+        self, local_id: int, what: str, message: int, sender: NodeId, timer: str
+    ) -> Outcome:
+        local = self.locals[local_id]
+        self._peer.restore(local.snapshot)
+        phase, left, timers = local.phase, local.left, local.timers
+        try:
+            match what:
+                case "request":
+                    left -= self.model.requests is not None
+                    phase = Phase.WAITING
+                    self._peer.acquire()
+                case "leave":
+                    phase = Phase.IDLE
+                    self._peer.release()
+                case "timer":
+                    timers = tuple(name for name in timers if name != timer)
+                    self._peer.timer(timer)
+                case "receive":
+                    self._peer.receive(sender, self._messages.values[message])
+        except RemoteError as error:
+            self._peer.drain()
+            return self._broken("remote error", f"{self.me} refuses a message: {error}")
+        except Exception as error:  # whatever it is, it is a bug of the algorithm
+            self._peer.drain()
+            return self._broken("invariant", f"{self.me} fails: {error!r}")
+        return self._outcome(phase, left, timers)
+
+    def _broken(self, name: str, text: str) -> Outcome:
+        return Outcome(0, breach=Breach(name, self.me, text))
+
+    def _outcome(self, phase: Phase, left: int, timers: tuple[str, ...]) -> Outcome:
+        """Carry out what the peer has left in its outbox."""
+        sends: list[tuple[NodeId, int, bool]] = []  # to, message, sent after the grant
+        granted, armed = False, set(timers)
+        for effect in self._peer.drain():
+            match effect:
+                case Send(to, message):
+                    sends.append((to, self._messages.number(message), granted))
+                case Broadcast(message):
+                    number = self._messages.number(message)
+                    sends += [(to, number, granted) for to in self._peer.others()]
+                case Grant():
+                    if phase is not Phase.WAITING:
+                        text = f"{self.me} is let in without having asked"
+                        return self._broken("exclusion", text)
+                    granted, phase = True, Phase.INSIDE
+                case SetTimer(name):
+                    armed.add(name)
+                case CancelTimer(name):
+                    armed.discard(name)
+        if any(to == self.me for to, *_ in sends):
+            return self._broken("invariant", f"{self.me} sends to itself")
+        local = Local(self._peer.snapshot(), phase, left, tuple(sorted(armed)))
+        within = self.model.within
+        return Outcome(
+            local=self.local_id(local),
+            pushes=(
+                self._posted([(to, number, after) for to, number, after in sends]),
+                self._posted(
+                    [(to, number, after or not granted) for to, number, after in sends]
+                ),
+            ),
+            granted=granted,
+            beyond=within is not None and not within(local.snapshot),
+        )
+
+    def _posted(self, sends: list[tuple[NodeId, int, bool]]) -> Pushes:
+        """Messages as what they change elsewhere; each with whether it knows."""
+        letters: dict[int, tuple[int, ...]] = {}
+        for to, message, knows in sends:
+            letter = self.letter(message, knows and self.model.fences, self.me)
+            letters[to - 1] = (*letters.get(to - 1, ()), letter)
+        return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
+
+
+REQUEST, LEAVE, CRASH = Step("request"), Step("leave"), Step("crash")

@@ -1,0 +1,205 @@
+"""Somebody who waits for ever though everybody and the network do their part.
+
+With requests without end, a schedule can go round in the graph of states.  It is fair if
+everything that stays possible happens: each message under way is delivered, who is
+inside leaves, a timer fires; only requests need not be made.  A node starves if a fair
+schedule goes round in states in all of which it waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from peerlock.checker.measures import waits
+from peerlock.checker.search import NOWHERE, Search
+from peerlock.checker.sites import FAULTS, Action
+from peerlock.core.peer import NodeId
+
+Step = tuple[int, int]  # a state, and which of its moves
+Duty = tuple[object, ...]  # what must happen in a fair schedule if it stays possible
+
+
+@dataclass(frozen=True)
+class Lasso:
+    node: NodeId  # the one that starves
+    stem: list[Step]
+    loop: list[Step]
+
+
+def starving(search: Search) -> Lasso | None:
+    """Of all nodes that can starve, the one and the place found with the fewest steps."""
+    found: list[tuple[int, NodeId, list[int]]] = []
+    for index in range(search.model.nodes):
+        components = knots(search, waits(search, index))
+        fair = (c for c in components if is_fair(search, c))
+        found += [(min(c), index + 1, c) for c in fair]
+    if not found:
+        return None
+    begin, node, component = min(found)
+    return Lasso(node, search.path(begin), round_trip(search, begin, set(component)))
+
+
+def successors(search: Search, state: int) -> Iterator[tuple[int, int]]:
+    """(which move, where it leads)."""
+    begin, end = search.arrows_of(state)
+    for move, target in enumerate(search.arrows[begin:end]):
+        if target != NOWHERE:
+            yield move, target
+
+
+def knots(search: Search, region: bytearray) -> Iterator[list[int]]:
+    """The strongly connected components of a part of the graph that have an arrow in them.
+
+    Tarjan's algorithm, with a stack of its own.
+    """
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    for root in (state for state, inside in enumerate(region) if inside):
+        if root in order:
+            continue
+        calls = [(root, successors(search, root))]
+        order[root] = low[root] = len(order)
+        stack.append(root)
+        on_stack.add(root)
+        while calls:
+            state, rest = calls[-1]
+            for _, target in rest:
+                if not region[target]:
+                    continue
+                if target not in order:
+                    order[target] = low[target] = len(order)
+                    stack.append(target)
+                    on_stack.add(target)
+                    calls.append((target, successors(search, target)))
+                    break
+                if target in on_stack:
+                    low[state] = min(low[state], order[target])
+            else:
+                calls.pop()
+                if calls:
+                    low[calls[-1][0]] = min(low[calls[-1][0]], low[state])
+                if low[state] == order[state]:
+                    component = _unwind(stack, on_stack, state)
+                    if len(component) > 1 or _has_loop(search, state):
+                        yield component
+
+
+def _unwind(stack: list[int], on_stack: set[int], state: int) -> list[int]:
+    component: list[int] = []
+    while not component or component[-1] != state:
+        component.append(stack.pop())
+        on_stack.discard(component[-1])
+    return component
+
+
+def _has_loop(search: Search, state: int) -> bool:
+    return any(target == state for _, target in successors(search, state))
+
+
+# Fairness
+
+
+def duty(action: Action, fifo: bool) -> Duty | None:
+    """What this action fulfils.  A FIFO channel owes its first message, whichever it is."""
+    if action.what == "request" or action.what in FAULTS:
+        return None
+    if action.what == "receive":
+        message = None if fifo else action.message
+        return ("receive", action.node, action.sender, message)
+    return (action.what, action.node, action.timer)
+
+
+def duties(search: Search, state: int) -> list[Duty | None]:
+    fifo = search.model.network.fifo
+    return [duty(action, fifo) for action in search.actions(search.states[state])]
+
+
+def owed(search: Search, component: list[int]) -> set[Duty]:
+    """What is possible in all of these states."""
+    found = set(duties(search, component[0]))
+    for state in component:
+        if not found:
+            break
+        found.intersection_update(duties(search, state))
+    return {d for d in found if d is not None}
+
+
+def is_fair(search: Search, component: list[int]) -> bool:
+    """A round through all of it, and as often as one likes, leaves nothing undone.
+
+    If something is possible in all its states and no arrow inside does it, that is so
+    for every part of it too, and no schedule that stays in it is fair.
+    """
+    members = set(component)
+    undone = owed(search, component)
+    for state in component:
+        if not undone:
+            return True
+        does = duties(search, state)
+        undone -= {does[m] for m, target in successors(search, state) if target in members}
+    return not undone
+
+
+def round_trip(search: Search, begin: int, members: set[int]) -> list[Step]:
+    """From a state back to it, with every duty done or not due somewhere on the way.
+
+    Not always the shortest, but each stretch of it is.
+    """
+    loop: list[Step] = []
+    here = begin
+    undone = {d for d in duties(search, begin) if d is not None}
+    while undone or not loop:
+        stretch, here = _nearest(search, here, members, undone)
+        for state, move in stretch:
+            undone.discard(duties(search, state)[move])
+            undone.intersection_update(duties(search, state))
+        undone.intersection_update(duties(search, here))
+        loop += stretch
+    if here != begin:
+        loop += _walk(search, here, members, lambda state, _: state == begin)[0]
+    return loop
+
+
+def _nearest(
+    search: Search, here: int, members: set[int], undone: set[Duty]
+) -> tuple[list[Step], int]:
+    """The shortest walk on which one more duty is done, or is not due."""
+
+    def relieved(state: int, done: Duty | None) -> bool:
+        return not undone or done in undone or not undone <= set(duties(search, state))
+
+    return _walk(search, here, members, relieved)
+
+
+def _walk(
+    search: Search,
+    here: int,
+    members: set[int],
+    arrived: Callable[[int, Duty | None], bool],
+) -> tuple[list[Step], int]:
+    """At least one step, breadth first, until `arrived` by a step in a state."""
+    came: dict[int, tuple[int, int]] = {}
+    todo = deque([here])
+    while True:
+        state = todo.popleft()
+        does = duties(search, state)
+        for move, target in successors(search, state):
+            if target not in members:
+                continue
+            if arrived(target, does[move]):
+                return [*_back(came, here, state), (state, move)], target
+            if target not in came and target != here:
+                came[target] = (state, move)
+                todo.append(target)
+
+
+def _back(came: dict[int, tuple[int, int]], here: int, state: int) -> list[Step]:
+    steps: list[Step] = []
+    while state != here:
+        state, move = came[state]
+        steps.append((state, move))
+    return steps[::-1]

@@ -1,0 +1,349 @@
+"""`peerlock check`: every schedule of a small cluster, and what goes wrong in it."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+
+from peerlock import traces
+from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.checker.model import Model, Network, card_network, model
+from peerlock.checker.report import Report, Violation
+from peerlock.checker.report import check as check_model
+from peerlock.checker.search import Coverage, Limits
+from peerlock.cli.output import (
+    console,
+    json_option,
+    must_be_drawable,
+    plain_table,
+    print_json,
+    write_trace,
+)
+from peerlock.traces import jsonl, text
+
+HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "-n", "--nodes", type=int, help="How many nodes.  [default: 3, or what shows it]"
+)
+@click.option(
+    "-r",
+    "--requests",
+    metavar="R|R1,R2,…",
+    help="How often each node asks, or each its own number.  "
+    "[default: 1, or what shows it]",
+)
+@click.option("--forever", is_flag=True, help="Ask without end, and look for starvation.")
+@click.option(
+    "--fifo/--reorder",
+    default=None,
+    help="Whether messages between two nodes stay in order.  [default: as its card asks]",
+)
+@click.option("--quorums", metavar="KIND", help="plane, grid or majority.")
+@click.option(
+    "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
+)
+@click.option("--losses", type=click.IntRange(0, 99), help="Messages that may be lost.")
+@click.option(
+    "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
+)
+@click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
+@click.option(
+    "--no-fences", is_flag=True, help="Do not watch the fences: a fifth fewer states."
+)
+@click.option(
+    "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
+)
+@click.option("--max-seconds", type=float, help="Give up after so long.")
+@click.option(
+    "--max-memory",
+    default=6.0,
+    show_default=True,
+    metavar="GB",
+    help="Give up when it takes more.",
+)
+@click.option(
+    "--trace",
+    "paths",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the counterexample down, or if there is none the schedule with most "
+    f"overtaking: {', '.join(traces.FORMATS)}.",
+)
+@json_option
+def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
+    """Try every schedule of a small cluster of algorithm NAME.
+
+    Exit codes: 0 all properties hold in every schedule, 1 one is violated, 2 wrong
+    usage, 3 cut short: no violation was found, which proves nothing.
+    """
+    watch = Watch(options.pop("max_seconds"), options.pop("max_memory"))
+    limits = Limits(options.pop("max_states"), watch.stop)
+    chosen = model_from(**options)
+    for path in paths:
+        must_be_drawable(path)
+    with watch.on(chosen):
+        report = check_model(chosen, limits, watch.now)
+    shown = report.violation.trace if report.violation else report.overtaking
+    written = paths if shown is not None else ()
+    for path in written:
+        assert shown is not None
+        write_trace(shown, path)
+    if as_json:
+        print_json(as_keys(report, watch.seconds))
+    else:
+        tell(report, watch.seconds)
+        for path in written:
+            console().print(f"[green]wrote {escape(str(path))}[/]")
+    sys.exit(exit_code(report))
+
+
+def model_from(
+    name: str,
+    nodes: int | None,
+    requests: str | None,
+    forever: bool,
+    fifo: bool | None,
+    quorums: str | None,
+    topology: str | None,
+    losses: int | None,
+    duplicates: int | None,
+    crashes: int | None,
+    no_fences: bool,
+) -> Model:
+    entry = algorithm(name)
+    shown, network = entry.exhibit, card_network(entry)
+    network = Network(
+        fifo=network.fifo if fifo is None else fifo,
+        losses=network.losses if losses is None else losses,
+        duplications=network.duplications if duplicates is None else duplicates,
+        crashes=network.crashes if crashes is None else crashes,
+    )
+    if forever and requests:
+        raise UsageError("--forever asks without end; leave out -r")
+    if nodes is None:
+        nodes, quorums = shown.nodes, quorums or shown.quorums
+    asked = None if forever else parse_requests(requests) if requests else shown.requests
+    chosen = model(name, nodes, asked, network, quorums, topology)
+    return replace(chosen, fences=chosen.fences and not no_fences)
+
+
+def parse_requests(text: str) -> int | tuple[int, ...]:
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{text!r} is no number of requests; write 2, or 1,3,3") from None
+    return counts[0] if len(counts) == 1 else counts
+
+
+def exit_code(report: Report) -> int:
+    if report.violation is not None:
+        return VIOLATED
+    return HOLDS if report.complete else CUT_SHORT
+
+
+class Watch:
+    """Looks at the clock, the memory and Ctrl-C while a search runs, and shows how far."""
+
+    def __init__(self, max_seconds: float | None, max_memory: float) -> None:
+        self.max_seconds = max_seconds
+        self.max_memory = max_memory
+        self.began = time.perf_counter()
+        self.interrupted = False
+        self.doing = ""
+        self.coverage = Coverage(0, 0, 0)
+        self.live: Live | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @contextmanager
+    def on(self, chosen: Model) -> Iterator[None]:
+        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
+        err = Console(stderr=True)
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            if err.is_terminal:
+                with Live(console=err, transient=True, auto_refresh=False) as self.live:
+                    yield
+            else:
+                yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupted or self.doing != "searching":
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def now(self, doing: str) -> None:
+        self.doing = doing
+        self._show()
+
+    def stop(self, coverage: Coverage) -> str | None:
+        self.coverage = coverage
+        self._show()
+        if self.interrupted:
+            return "it was interrupted"
+        if self.max_seconds is not None and self.seconds > self.max_seconds:
+            return f"the limit of {self.max_seconds:g} seconds was reached"
+        if gigabytes() > self.max_memory:
+            return f"the limit of {self.max_memory:g} GB of memory was reached"
+        return None
+
+    def _show(self) -> None:
+        if self.live is not None:
+            c, speed = self.coverage, self.coverage.states / max(self.seconds, 1e-9)
+            line = f"{self.doing}: {c.states:,} states, depth {c.depth}, {speed:,.0f}/s"
+            self.live.update(Text(line), refresh=True)
+
+
+def gigabytes() -> float:
+    """The most this process has had; Linux counts in kilobytes, macOS in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e9 if sys.platform == "darwin" else 1e6)
+
+
+# For programs
+
+
+def as_keys(report: Report, seconds: float) -> dict[str, Any]:
+    messages = report.max_messages_per_entry
+    return {
+        "algorithm": report.model.name,
+        "nodes": report.model.nodes,
+        "requests": requests_of(report.model),
+        "network": str(report.model.network),
+        "states": report.coverage.states,
+        "transitions": report.coverage.transitions,
+        "depth": report.coverage.depth,
+        "complete": report.complete,
+        "violation": violation_keys(report.violation),
+        "everyone_entered": report.everyone_entered,
+        "max_messages_per_entry": None if messages is None else float(messages),
+        "max_overtaken": report.max_overtaken,
+        "seconds": seconds,
+    }
+
+
+def requests_of(chosen: Model) -> int | list[int] | None:
+    counts = chosen.requests
+    if counts is None:
+        return None
+    return counts[0] if len(set(counts)) == 1 else list(counts)
+
+
+def violation_keys(violation: Violation | None) -> dict[str, Any] | None:
+    if violation is None:
+        return None
+    _, *steps = jsonl.render(violation.trace).splitlines()
+    return {
+        "property": violation.property,
+        "depth": violation.depth,
+        "trace": [json.loads(step) for step in steps],
+    }
+
+
+# For people
+
+
+def tell(report: Report, seconds: float) -> None:
+    out = console()
+    out.print(verdict(report), soft_wrap=True)
+    table = plain_table("", "")
+    table.show_header = False
+    for fact, value in rows(report, seconds):
+        table.add_row(f"[bold]{fact}[/]", value)
+    out.print(table)
+    for line in story(report):
+        out.print(line, soft_wrap=True)
+
+
+def verdict(report: Report) -> str:
+    name = f"[bold cyan]{report.model.name}[/]"
+    if report.violation is not None:
+        return f"{name} [bold red]VIOLATED[/]  {escape(report.violation.text)}"
+    if not report.complete:
+        return (
+            f"{name} [bold yellow]CUT SHORT[/]  {escape(report.cut)}: nothing wrong was "
+            f"found so far, which proves nothing{hint(report)}"
+        )
+    if not report.everyone_entered:
+        return f"{name} [bold yellow]HOLDS[/]  but not every node ever entered"
+    return f"{name} [bold green]HOLDS[/]  in every schedule"
+
+
+def hint(report: Report) -> str:
+    if report.model.requests is not None:
+        return ""
+    return "; if its numbers grow without end, its schedules cannot all be tried"
+
+
+def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
+    chosen, coverage = report.model, report.coverage
+    asked = requests_of(chosen)
+    each = "without end" if asked is None else f"{asked} each"
+    if isinstance(asked, list):
+        each = ", ".join(map(str, asked))
+    found = [
+        ("cluster", f"{chosen.nodes} nodes, requests {each}, messages {chosen.network}"),
+        (
+            "covered",
+            f"{coverage.states:,} states, {coverage.transitions:,} transitions, "
+            f"depth {coverage.depth}",
+        ),
+    ]
+    entry = algorithm(chosen.name)
+    if entry.family == "museum":
+        found.append(("expected", entry.verdict))
+    if report.holds and chosen.requests is not None:
+        found += measured(report, entry.messages)
+    speed = coverage.states / max(seconds, 1e-9)
+    found.append(("time", f"{seconds:.2f} s, {speed:,.0f} states a second"))
+    return found
+
+
+def measured(report: Report, paper: str) -> list[tuple[str, str]]:
+    most = report.max_messages_per_entry
+    messages = "without bound" if most is None else f"{float(most):.4g}"
+    return [
+        ("messages per entry", f"at most {messages}  [dim]paper: {paper}[/]"),
+        ("overtaken", f"by {report.max_overtaken} entries of others at the most"),
+    ]
+
+
+def story(report: Report) -> Iterator[str]:
+    """A schedule line by line; where it goes round, the loop stands apart."""
+    if report.violation is not None:
+        trace, loop_from = report.violation.trace, report.violation.loop_from
+    elif algorithm(report.model.name).verdict == "overtaking" and report.overtaking:
+        trace, loop_from = report.overtaking, None
+    else:
+        return
+    yield ""
+    for step, line in zip(trace, text.lines(trace), strict=True):
+        if loop_from is not None and step.time > loop_from:
+            yield "[bold]and from here on, round and round:[/]"
+            loop_from = None
+        bad = step.kind is traces.Kind.VIOLATION
+        yield f"[bold red]{escape(line)}[/]" if bad else escape(line)

@@ -1,0 +1,392 @@
+"""The checker: what it counts, what it finds, and that it is not fooled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE, UsageError
+from peerlock.checker.model import Model, Network, exhibit, model
+from peerlock.checker.report import Report, check
+from peerlock.checker.search import Limits, Search
+from peerlock.checker.sites import MASK, Phase
+from peerlock.core.peer import NodeId, Peer
+from peerlock.traces.trace import Kind, Step, Trace
+from tests.naive import explore
+
+HOLDING = [a.name for a in CATALOGUE if a.family != "museum"]
+
+# Verdict and counts are pinned: a changed count is a changed algorithm.
+# (name, nodes, requests, structure): states, transitions, depth, messages, overtaken
+PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
+    ("central", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("central", 2, 2, ""): (80, 123, 14, 3, 2),
+    ("central", 2, 3, ""): (180, 293, 21, 3, 3),
+    ("central", 3, 1, ""): (122, 211, 12, 3, 2),
+    ("central", 3, 2, ""): (1054, 2149, 24, 3, 4),
+    ("central", 4, 1, ""): (746, 1580, 17, 3, 3),
+    ("lamport", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("lamport", 2, 2, ""): (1655, 2586, 20, 3, 2),
+    ("lamport", 2, 3, ""): (14549, 25324, 30, 3, 2),
+    ("ricart-agrawala", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("ricart-agrawala", 2, 2, ""): (187, 271, 16, 2, 2),
+    ("ricart-agrawala", 2, 3, ""): (580, 890, 24, 2, 2),
+    ("ricart-agrawala", 3, 1, ""): (2949, 9203, 18, 4, 2),
+    ("carvalho-roucairol", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("carvalho-roucairol", 2, 2, ""): (135, 186, 16, 2, 2),
+    ("carvalho-roucairol", 2, 3, ""): (433, 625, 24, 2, 3),
+    ("carvalho-roucairol", 3, 1, ""): (2949, 9203, 18, 4, 2),
+    ("carvalho-roucairol", 3, 2, ""): (22971, 65391, 36, 4, 4),
+    ("maekawa", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("maekawa", 2, 2, "plane"): (97, 140, 14, 3, 2),
+    ("maekawa", 3, 1, "plane"): (599, 1217, 16, Fraction(11, 3), 2),
+    ("maekawa", 3, 1, "grid"): (5594, 14482, 23, 8, 2),
+    ("maekawa", 3, 2, "plane"): (14604, 34464, 32, Fraction(15, 4), 4),
+    ("maekawa", 3, 1, "majority"): (599, 1217, 16, Fraction(11, 3), 2),
+    ("suzuki-kasami", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("suzuki-kasami", 2, 2, ""): (83, 119, 16, 2, 2),
+    ("suzuki-kasami", 2, 3, ""): (234, 356, 24, 2, 3),
+    ("suzuki-kasami", 3, 1, ""): (727, 2080, 15, 3, 2),
+    ("suzuki-kasami", 3, 1, "ring"): (805, 1536, 17, Fraction(11, 3), 2),
+    ("suzuki-kasami", 3, 1, "line"): (791, 1923, 17, 4, 2),
+    ("raymond", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("raymond", 2, 2, ""): (69, 103, 12, 2, 2),
+    ("raymond", 2, 3, ""): (149, 235, 16, 2, 3),
+    ("raymond", 3, 1, ""): (152, 273, 14, 4, 2),
+    ("raymond", 3, 2, ""): (1084, 2215, 21, 4, 4),
+    ("raymond", 4, 1, ""): (1146, 2591, 20, 6, 3),
+    ("raymond", 4, 1, "line"): (1186, 2695, 22, 6, 3),
+    ("naimi-trehel", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("naimi-trehel", 2, 2, ""): (69, 103, 12, 2, 2),
+    ("naimi-trehel", 2, 3, ""): (149, 235, 16, 2, 3),
+    ("naimi-trehel", 3, 1, ""): (164, 296, 13, 3, 2),
+    ("naimi-trehel", 3, 2, ""): (1666, 3365, 22, 3, 4),
+    ("naimi-trehel", 4, 1, ""): (1500, 3388, 18, 3, 3),
+    ("token-ring", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("token-ring", 2, 2, ""): (100, 170, 14, None, 1),
+    ("token-ring", 2, 3, ""): (210, 370, 20, None, 1),
+    ("token-ring", 3, 1, ""): (162, 297, 13, None, 2),
+    ("token-ring", 3, 2, ""): (975, 2055, 22, None, 2),
+    ("token-ring", 4, 1, ""): (756, 1620, 18, None, 3),
+}
+
+
+def cluster(
+    name: str,
+    nodes: int,
+    requests: int | tuple[int, ...] | None,
+    structure: str = "",
+    network: Network | None = None,
+) -> Model:
+    quorums = structure if name.startswith("maekawa") and structure else None
+    topology = structure if structure and not quorums else None
+    return model(name, nodes, requests, network, quorums, topology)
+
+
+@pytest.mark.parametrize(("size", "counts"), PINNED.items(), ids=str)
+def test_an_algorithm_holds_with_the_pinned_counts(
+    size: tuple[str, int, int, str], counts: tuple[object, ...]
+) -> None:
+    report = check(cluster(*size))
+    assert report.holds
+    assert report.everyone_entered
+    measured = (report.max_messages_per_entry, report.max_overtaken)
+    assert (*report.coverage, *measured) == counts
+
+
+def test_every_algorithm_is_pinned() -> None:
+    assert {name for name, *_ in PINNED} == set(HOLDING)
+
+
+@pytest.mark.parametrize("name", HOLDING)
+@pytest.mark.parametrize("fifo", [True, False], ids=["fifo", "any order"])
+@pytest.mark.parametrize(("nodes", "requests"), [(2, 2), (3, 1)])
+def test_the_fast_search_finds_what_a_naive_one_finds(
+    name: str, fifo: bool, nodes: int, requests: int
+) -> None:
+    """The same states and transitions, to the last one."""
+    if name == "lamport" and (nodes == 3 or not fifo):
+        pytest.skip("too large for a naive search, or wrong on such a network")
+    if name == "maekawa" and not fifo:
+        pytest.skip("needs its messages in order")
+    chosen = replace(
+        model(name, nodes, requests, Network(fifo)),
+        fences=False,
+    )
+    search = Search(chosen)
+    search.run(Limits())
+    found = explore(chosen)
+    assert search.exhausted
+    assert not found.violated
+    assert search.coverage == found[:3]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "maekawa-without-inquire",
+        "ricart-agrawala-ties",
+        "ricart-agrawala-deaf",
+        "carvalho-roucairol-unaware",
+    ],
+)
+def test_a_counterexample_is_as_short_as_a_naive_search_finds_it(name: str) -> None:
+    chosen = exhibit(name)
+    violation = check(chosen).violation
+    assert violation is not None
+    assert violation.depth == explore(chosen).depth
+
+
+# Fences
+
+
+@dataclass(eq=False)
+class Careless(Peer):
+    """Lets everybody in at once."""
+
+    def acquire(self) -> None:
+        self.grant()
+
+    def release(self) -> None:
+        pass
+
+
+def careless(**changes: object) -> Model:
+    simple = Model(
+        name="careless",
+        make=lambda node: Careless(node, (1, 2)),
+        nodes=2,
+        requests=(1, 1),
+        network=Network(fifo=False),
+    )
+    return replace(simple, **changes)  # type: ignore[arg-type]
+
+
+def test_two_inside_are_found() -> None:
+    violation = check(careless()).violation
+    assert violation is not None
+    assert violation.property == "exclusion"
+    assert violation.depth == 2
+    assert violation.text == "1 and 2 are inside together"
+
+
+def test_a_fence_that_does_not_grow_is_found_without_anybody_meeting() -> None:
+    violation = check(careless(capacity=2)).violation
+    assert violation is not None
+    assert violation.property == "fence"
+    assert [s.fence for s in violation.trace if s.kind is Kind.ENTER] == [1, 1]
+
+
+def test_as_many_as_there_is_room_for_may_be_inside() -> None:
+    assert check(careless(capacity=2, fences=False)).holds
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_fences_grow_in_every_step_of_the_worst_schedule(name: str) -> None:
+    """The replay counts them as a node would."""
+    trace = check(model(name, 2, 3)).overtaking
+    assert trace is not None
+    fences = [step.fence for step in trace if step.kind is Kind.ENTER]
+    assert fences == list(range(1, len(fences) + 1))
+
+
+# Counterexamples
+
+
+def test_maekawa_1985_deadlocks_on_the_grid_of_four() -> None:
+    violation = check(model("maekawa-1985", 4, 1, quorums="grid")).violation
+    assert violation is not None
+    assert (violation.property, violation.depth) == ("deadlock", 14)
+    assert violation.trace.steps[-1].kind is Kind.VIOLATION
+
+
+def test_a_trace_is_a_run() -> None:
+    """Each message that arrives was sent before, and has not arrived yet."""
+    violation = check(exhibit("maekawa-1985")).violation
+    assert violation is not None
+    must_be_a_run(violation.trace)
+    assert violation.trace.steps[-1].time == violation.depth
+
+
+def must_be_a_run(trace: Trace) -> None:
+    under_way: dict[int, Step] = {}
+    times = [step.time for step in trace]
+    assert times == sorted(times)
+    for step in trace:
+        if step.kind is Kind.SEND:
+            assert step.flight is not None
+            under_way[step.flight] = step
+        elif step.kind in (Kind.RECEIVE, Kind.LOSE):
+            assert step.flight is not None
+            sent = under_way.pop(step.flight)
+            assert (sent.node, sent.peer) == (step.peer, step.node)
+            assert sent.message == step.message
+
+
+# Limits
+
+
+def test_a_search_that_is_cut_short_is_no_proof() -> None:
+    report = check(model("ricart-agrawala", 3, 2), Limits(states=1000))
+    assert not report.complete
+    assert not report.holds
+    assert "1,000 states" in report.cut
+    assert report.max_overtaken is None
+
+
+def test_somebody_else_may_stop_it() -> None:
+    report = check(model("ricart-agrawala", 3, 2), Limits(stop=lambda c: f"{c.states}!"))
+    assert not report.complete
+    assert report.cut.endswith("!")
+
+
+@pytest.mark.parametrize("requests", [(1, 1), (1, 1, 1, 1), (-1, 2, 2), (0, 0, 0), 0])
+def test_senseless_requests_are_refused(requests: int | tuple[int, ...]) -> None:
+    with pytest.raises(UsageError):
+        model("central", 3, requests)
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("network", "violated"),
+    [
+        (Network(fifo=False, losses=1), "deadlock"),
+        (Network(fifo=False, duplications=1), "remote error"),
+        (Network(fifo=False, crashes=1), "deadlock"),
+    ],
+    ids=str,
+)
+def test_a_central_coordinator_survives_no_fault(network: Network, violated: str) -> None:
+    violation = check(model("central", 2, 1, network)).violation
+    assert violation is not None
+    assert violation.property == violated
+    must_be_a_run_with_faults(violation.trace)
+
+
+def must_be_a_run_with_faults(trace: Trace) -> None:
+    assert trace.steps[-1].kind is Kind.VIOLATION
+    received = [s.flight for s in trace if s.kind is Kind.RECEIVE]
+    faults = sum(s.kind in (Kind.LOSE, Kind.CRASH) for s in trace)
+    assert faults + len(received) - len(set(received)) == 1
+
+
+def test_faults_are_spent_once() -> None:
+    """One crash of two: each node alone may be gone, never both."""
+    chosen = replace(careless(network=Network(False, crashes=1)), requests=(1, 0))
+    search = Search(replace(chosen, fences=False))
+    search.run(Limits())
+    gone = [search.phases(state).count(Phase.CRASHED) for state in search.states]
+    assert max(gone) == 1
+    assert search.exhausted
+
+
+# Requests without end
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [("central", 152), ("raymond", 152), ("naimi-trehel", 396), ("token-ring", 84)],
+)
+def test_nobody_starves_where_numbers_do_not_grow(name: str, states: int) -> None:
+    report = check(model(name, 3, None))
+    assert report.holds
+    assert report.coverage.states == states
+
+
+def test_where_numbers_grow_the_search_has_no_end() -> None:
+    report = check(model("ricart-agrawala", 2, None), Limits(states=5000))
+    assert not report.complete
+    assert report.violation is None
+
+
+def test_a_lasso_closes_and_its_loop_is_fair() -> None:
+    """What is under way when the loop begins has arrived when it ends."""
+    violation = check(exhibit("central-lifo")).violation
+    assert violation is not None
+    assert violation.loop_from is not None
+    must_be_a_run(violation.trace)
+    stem = [s for s in violation.trace if s.time <= violation.loop_from]
+    loop = [s for s in violation.trace if s.time > violation.loop_from]
+    assert in_flight(stem) == in_flight(stem + loop)
+    entered = {s.node for s in loop if s.kind is Kind.ENTER}
+    assert entered == {1, 3}
+    assert loop[-1].node == 2
+
+
+def in_flight(steps: list[Step]) -> list[tuple[NodeId, NodeId | None, object]]:
+    sent = {s.flight: (s.node, s.peer, s.message) for s in steps if s.kind is Kind.SEND}
+    for step in steps:
+        if step.kind is Kind.RECEIVE:
+            del sent[step.flight]
+    return sorted(sent.values(), key=repr)
+
+
+# TR-869
+
+
+def overtaken(name: str, requests: tuple[int, ...], fifo: bool) -> Report:
+    return check(model(name, len(requests), requests, Network(fifo)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "fifo", "bound"),
+    [
+        ((3, 1), True, 2),
+        ((3, 1), False, 2),
+        ((3, 3, 1), True, 4),
+        ((3, 3, 1), False, 5),
+    ],
+    ids=str,
+)
+def test_tr869_appendix_the_bounds_hold_and_are_reached(
+    requests: tuple[int, ...], fifo: bool, bound: int
+) -> None:
+    """2(N−1) in order, N(N+1)/2 − 1 out of order, and the last node can be so unlucky."""
+    n = len(requests)
+    assert bound == (2 * (n - 1) if fifo else n * (n + 1) // 2 - 1)
+    report = overtaken("ricart-agrawala", requests, fifo)
+    assert report.holds
+    assert report.max_overtaken == bound
+
+
+@pytest.mark.parametrize(("requests", "entries"), [((3, 3, 1), 6), ((4, 3, 1), 7)])
+def test_tr869_listing_exceeds_the_bound_out_of_order(
+    requests: tuple[int, ...], entries: int
+) -> None:
+    """All entries of the others: with this listing there is no bound at all."""
+    report = overtaken("ricart-agrawala-listing", requests, fifo=False)
+    assert report.holds
+    assert report.max_overtaken == entries == sum(requests) - 1
+
+
+def test_tr869_listing_keeps_the_bound_in_order() -> None:
+    assert overtaken("ricart-agrawala-listing", (3, 3, 1), fifo=True).max_overtaken == 4
+
+
+@pytest.mark.parametrize("fifo", [True, False], ids=["fifo", "any order"])
+@pytest.mark.parametrize("requests", [(4, 4), (2, 2, 2)], ids=str)
+def test_tr869_6_4_outstanding_numbers_are_at_most_n_minus_1_apart(
+    requests: tuple[int, ...], fifo: bool
+) -> None:
+    """Those of the requests that were made and whose nodes have not left yet."""
+    search = Search(model("ricart-agrawala", len(requests), requests, Network(fifo)))
+    search.run(Limits())
+    numbers = [outstanding_numbers(search, node) for node in range(len(requests))]
+    both = list(zip(numbers, search.sites, strict=True))
+    apart = 0
+    for state in search.states:
+        here = [n[state >> s.shift & MASK] for n, s in both]
+        known = [number for number in here if number]
+        apart = max(apart, max(known, default=0) - min(known, default=0))
+    assert apart == len(requests) - 1
+
+
+def outstanding_numbers(search: Search, index: int) -> list[int]:
+    """By site: the number of the node's request, 0 if it has none."""
+    locals_ = [search.sites[index].local(s) for s in range(len(search.sites[index].sites))]
+    wants = (Phase.WAITING, Phase.INSIDE)
+    return [local.snapshot[0] if local.phase in wants else 0 for local in locals_]

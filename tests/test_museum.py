@@ -1,0 +1,63 @@
+"""Each piece of the museum is as wrong as the catalogue says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.museum import SuzukiKasamiLifo
+from peerlock.checker.model import Network, exhibit, model
+from peerlock.checker.report import check
+from peerlock.traces.trace import Kind
+
+MUSEUM = [entry for entry in CATALOGUE if entry.family == "museum"]
+
+
+@pytest.mark.parametrize(
+    "entry", [a for a in MUSEUM if a.verdict != "overtaking"], ids=lambda a: a.name
+)
+def test_the_exhibit_shows_the_verdict(entry: Algorithm) -> None:
+    violation = check(exhibit(entry.name)).violation
+    assert violation is not None
+    assert violation.property == entry.verdict
+
+
+def test_the_listing_of_tr869_is_safe_and_overtakes_too_often() -> None:
+    report = check(exhibit("ricart-agrawala-listing"))
+    assert report.holds
+    assert report.max_overtaken == 6
+    assert report.overtaking is not None
+    waited = [s for s in report.overtaking if s.kind is Kind.ENTER]
+    assert [s.node for s in waited].count(3) == 0
+    assert len(waited) >= 6
+
+
+def test_every_piece_says_how_it_came_to_be_wrong() -> None:
+    for entry in MUSEUM:
+        assert entry.peer.__doc__
+        assert entry.verdict != "holds"
+
+
+def test_lamport_in_order_is_not_wrong() -> None:
+    assert check(model("lamport-reordered", 2, 2, Network(fifo=True))).holds
+
+
+def test_a_token_that_is_not_lost_is_not_made_anew() -> None:
+    chosen = model("token-ring-regenerated", 2, 2, Network(fifo=True))
+    assert check(chosen).violation is None
+
+
+@dataclass(eq=False)
+class RightEnd(SuzukiKasamiLifo):
+    """The museum's piece with its queue served from the right end."""
+
+    next_in_queue = 0
+
+
+def test_with_two_nodes_the_right_end_of_the_queue_starves_nobody() -> None:
+    """So it is the queue's order, not the numbers modulo 2, that is wrong."""
+    chosen = exhibit("suzuki-kasami-lifo")
+    right = replace(chosen, make=lambda node: RightEnd(node, (1, 2)), nodes=2)
+    assert check(right).holds

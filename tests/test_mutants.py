@@ -1,0 +1,30 @@
+"""Each mutant is caught, or is harmless and says why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.checker.report import check
+from tests.mutants import MUTANTS, Mutant
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=str)
+def test_a_mutant_is_caught(mutant: Mutant) -> None:
+    violation = check(mutant.model()).violation
+    assert violation is not None
+    assert violation.property == mutant.verdict
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.harmless], ids=str)
+def test_a_harmless_mutant_does_no_harm(mutant: Mutant) -> None:
+    assert check(mutant.model()).holds
+
+
+def test_every_algorithm_has_five_that_are_caught() -> None:
+    caught = Counter(mutant.algorithm for mutant in MUTANTS if not mutant.harmless)
+    for entry in CATALOGUE:
+        if entry.family != "museum":
+            assert caught[entry.name] >= 5, entry.name
