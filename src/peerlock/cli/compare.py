@@ -137,4 +137,4 @@ def tell(results: list[Result], figure: Path | None) -> None:
 
 
 def shown(spread: Spread) -> str:
-    return f"{spread.mean:.2f} ± {spread.stdev:.2f}"
+    return f"{spread.mean:.2f} ± {spread.stdev:.2f}" if spread.max else "–"

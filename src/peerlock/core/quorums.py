@@ -233,8 +233,8 @@ def majority(n: int) -> QuorumSystem:
     Any majority will do, so a quorum is left as long as a majority is.
     """
     _require_a_node(n)
-    steps = range(n // 2 + 1)
-    quorums = tuple(tuple(sorted((i + k) % n + 1 for k in steps)) for i in range(n))
+    twice_around = [*range(1, n + 1)] * 2
+    quorums = tuple(tuple(sorted(twice_around[i : i + n // 2 + 1])) for i in range(n))
     return QuorumSystem("majority", quorums, known_resilience=(n - 1) // 2)
 
 

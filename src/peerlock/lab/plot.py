@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.lab.compare import Result
+from peerlock.lab.compare import Result, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
             draw(axes[row][column], shown, measure)
             if column == 0:
                 axes[row][column].set_ylabel(title)
+                scale(axes[row][column], [getattr(r, measure) for r in results])
         axes[0][column].set_title(named(load))
         axes[-1][column].set_xlabel("nodes")
     handles, labels = axes[0][0].get_legend_handles_labels()
@@ -89,12 +90,23 @@ def draw(axes: Axes, results: Sequence[Result], measure: str) -> None:
             linewidth=1.3,
             capsize=2.5,
         )
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=1.0)
     sizes = sorted({r.nodes for r in results})
+    axes.set_xscale("log")
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
-    axes.set_ylim(bottom=0)
+
+
+def scale(axes: Axes, values: Sequence[Spread]) -> None:
+    """Logarithmic, with numbers one can read; linear near zero if zero occurs."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    if min(v.mean - v.stdev for v in values) > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    else:
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
 
 
 def named(load: str) -> str:
