@@ -16,6 +16,11 @@ test: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python bench/simulator.py
+	$(BIN)/python bench/checker.py
+
+# Every algorithm at the larger sizes: docs/checked.md has the results.
+check-all: .venv/ready
+	$(BIN)/python bench/check_all.py
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -57,7 +57,8 @@ def lamport() -> float:
 
 def ricart_agrawala(nodes: int, requests: int) -> float:
     chosen = model("ricart-agrawala", nodes, requests, Network(fifo=True))
-    return search(replace(chosen, fences=False), f"Ricart-Agrawala, N={nodes} R={requests}")[1]
+    what = f"Ricart-Agrawala, N={nodes} R={requests}"
+    return search(replace(chosen, fences=False), what)[1]
 
 
 def plain_python() -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 
 import pytest
@@ -253,9 +254,8 @@ def test_a_single_node_needs_no_edges() -> None:
     ],
 )
 def test_a_wrong_spec_gets_one_helpful_line(spec: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=re.escape(complaint)) as caught:
         topology(spec, 3)
-    assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -6,6 +6,7 @@ Both are read off the finished graph of states, so that no counter makes it larg
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -56,9 +57,12 @@ def worst_overtaking(search: Search) -> Overtaking | None:
     if search.model.requests is None or search.model.network.faults:
         return None
     entries = _entries_so_far(search)
-    nodes = range(search.model.nodes)
-    found = [(_overtaken(search, index, entries), index) for index in nodes]
-    (most, begin, end), index = max(found, key=lambda each: each[0][0])
+    by_entries = sorted(range(len(entries)), key=entries.__getitem__)
+    found: list[tuple[int, int, int, int]] = []
+    for index in range(search.model.nodes):
+        worst = _overtaken(search, waits(search, index), entries, by_entries)
+        found.append((*worst, index))
+    most, begin, end, index = max(found)
     steps = search.path(begin) + _way(search, begin, end, waits(search, index))
     return Overtaking(most, index + 1, steps)
 
@@ -128,17 +132,16 @@ def _busiest(
 
 def _resting(search: Search) -> bytearray:
     """Of each state: does nobody want anything, and is nothing under way?"""
-    at = [
-        [
-            not inbox and sites.locals[local].phase is Phase.IDLE
-            for local, _, inbox in sites.sites
-        ]
-        for sites in search.sites
-    ]
-    fields = [(at[sites.index], sites.shift) for sites in search.sites]
-    return bytearray(
-        [all(a[state >> shift & MASK] for a, shift in fields) for state in search.states]
-    )
+    states = search.states
+    found: Iterable[int] = range(len(states))
+    for sites in search.sites:
+        shift, locals_ = sites.shift, sites.locals
+        rests = [not box and locals_[x].phase is Phase.IDLE for x, _, box in sites.sites]
+        found = [number for number in found if rests[states[number] >> shift & MASK]]
+    resting = bytearray(len(states))
+    for number in found:
+        resting[number] = 1
+    return resting
 
 
 def _bounds(search: Search) -> array[int]:
@@ -148,49 +151,40 @@ def _bounds(search: Search) -> array[int]:
 def _entries_so_far(search: Search) -> list[int]:
     """Of each state.  What was asked, less what was not granted: no counter is needed."""
     assert search.model.requests is not None
-    entered: list[list[int]] = []
+    total = [0] * len(search.states)
     for sites, asked in zip(search.sites, search.model.requests, strict=True):
-        locals_ = map(sites.local, range(len(sites.sites)))
-        entered.append([asked - x.left - (x.phase is Phase.WAITING) for x in locals_])
-    shifts = [sites.shift for sites in search.sites]
-    return [
-        sum(e[state >> shift & MASK] for e, shift in zip(entered, shifts, strict=True))
-        for state in search.states
-    ]
+        shift, locals_ = sites.shift, map(sites.local, range(len(sites.sites)))
+        entered = [asked - x.left - (x.phase is Phase.WAITING) for x in locals_]
+        both = zip(total, search.states, strict=True)
+        total = [before + entered[state >> shift & MASK] for before, state in both]
+    return total
 
 
-def _overtaken(search: Search, index: int, entries: list[int]) -> tuple[int, int, int]:
-    """Of all ways on which this node waits, the one on which most entries happen.
+def _overtaken(
+    search: Search, region: bytearray, entries: list[int], by_entries: list[int]
+) -> tuple[int, int, int]:
+    """Of all ways within the states in which a node waits, the one with most entries.
 
-    Gives their number, and the states where the way begins and where it may end.
-
-    Flood the states in which it waits from those where it begins to, beginning with the
-    fewest entries: who is reached first by a flood has the farthest beginning.
+    Gives their number, and the states where the way begins and where it ends.  Flood the
+    region from its states, those with the fewest entries first: what floods a state
+    first is the farthest back that its wait can have begun.
     """
-    region = waits(search, index)
     arrows, first = search.arrows, _bounds(search)
-    begins: dict[int, int] = {}  # where it begins to wait: the entries by then
-    for state, waiting in enumerate(region):
-        if not waiting:
-            for target in arrows[first[state] : first[state + 1]]:
-                if target != NOWHERE and region[target]:
-                    begins[target] = entries[target]
     most = (0, 0, 0)
     flooded = bytearray(len(region))
-    for fewest, source in sorted((e, state) for state, e in begins.items()):
+    for source in by_entries:
+        if flooded[source] or not region[source]:
+            continue
+        flooded[source] = 1
         todo = [source]
         while todo:
             state = todo.pop()
-            if flooded[state]:
-                continue
-            flooded[state] = 1
-            if entries[state] - fewest > most[0]:
-                most = (entries[state] - fewest, source, state)
-            todo += [
-                target
-                for target in arrows[first[state] : first[state + 1]]
-                if target != NOWHERE and region[target] and not flooded[target]
-            ]
+            if entries[state] - entries[source] > most[0]:
+                most = (entries[state] - entries[source], source, state)
+            for target in arrows[first[state] : first[state + 1]]:
+                if target != NOWHERE and region[target] and not flooded[target]:
+                    flooded[target] = 1
+                    todo.append(target)
     return most
 
 

@@ -47,12 +47,8 @@ class Model:
     requests: tuple[int, ...] | None  # by each node; None is without end
     network: Network
     capacity: int = 1  # how many may be inside together
-    fences: bool = True  # watch that they grow
+    fences: bool = True  # watch that they grow from grant to grant
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
-
-    @property
-    def entries(self) -> int | None:
-        return None if self.requests is None else sum(self.requests)
 
 
 def model(
@@ -63,16 +59,22 @@ def model(
     quorums: str | None = None,
     topology: str | None = None,
 ) -> Model:
-    """A cluster of an algorithm of the catalogue, on the network that its card asks for."""
+    """A cluster of an algorithm of the catalogue, on the network that its card asks for.
+
+    Where nodes may crash, what they knew is gone with them, and it is the number of the
+    view that makes fences grow, which a peer does not know; so nobody watches them then.
+    """
     entry = algorithm(name)
     settings: dict[str, Any] = {**entry.settings(nodes, quorums, topology)}
     members = tuple(range(1, nodes + 1))
+    network = network or card_network(entry)
     return Model(
         name=name,
         make=lambda node: entry.peer(node, members, **settings),
         nodes=nodes,
         requests=_of_each(requests, nodes),
-        network=network or card_network(entry),
+        network=network,
+        fences=not network.crashes,
     )
 
 

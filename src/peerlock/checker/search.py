@@ -135,7 +135,7 @@ class Search:
         at = self.split(state)
         found: list[Action] = []
         for sites, site in zip(self.sites, at, strict=True):
-            found += sites.actions(site)
+            found += sites.actions[site]
         return found
 
     # The hot loop
@@ -274,9 +274,11 @@ class Search:
 
     def arrows_of(self, number: int) -> tuple[int, int]:
         """Where they begin and end; a state not looked at yet has none."""
-        bounds = self.first_arrow[number : number + 2]
-        bounds.extend([len(self.arrows)] * (2 - len(bounds)))
-        return bounds[0], bounds[1]
+        first, last = self.first_arrow, len(self.first_arrow) - 1
+        if number < last:
+            return first[number], first[number + 1]
+        end = len(self.arrows)
+        return (first[number] if number == last else end), end
 
     def path(self, number: int) -> list[tuple[int, int]]:
         """A shortest one, as pairs of a state and which of its moves to make."""

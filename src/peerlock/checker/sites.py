@@ -167,6 +167,7 @@ class Sites:
         self.sites: list[Site] = []
         self.locals: list[Local] = []
         self.moves = Remembered(self._moves)
+        self.actions = Remembered(self._actions)  # in the order of the moves
         self.still = Remembered(self._is_still)
         self.cleared = Remembered(self._clear)
         self._messages = messages
@@ -274,8 +275,7 @@ class Sites:
 
     # What may happen here
 
-    def actions(self, number: int) -> list[Action]:
-        """In the order of the moves."""
+    def _actions(self, number: int) -> list[Action]:
         plain: list[Action] = []
         special: list[Action] = []
         for step, move in self._steps(number):
@@ -285,7 +285,7 @@ class Sites:
 
     def _is_still(self, number: int) -> bool:
         """Nothing happens here unless the node asks, or the network makes a fault."""
-        may_happen = {action.what for action in self.actions(number)}
+        may_happen = {action.what for action in self.actions[number]}
         return may_happen <= {"request", *FAULTS}
 
     def sends(self, number: int) -> list[int]:

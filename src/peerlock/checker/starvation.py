@@ -54,50 +54,54 @@ def knots(search: Search, region: bytearray) -> Iterator[list[int]]:
 
     Tarjan's algorithm, with a stack of its own.
     """
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
+    order = [0] * len(region)  # in which the states were met; 0 is not yet
+    low = [0] * len(region)
     stack: list[int] = []
-    on_stack: set[int] = set()
-    for root in (state for state, inside in enumerate(region) if inside):
-        if root in order:
-            continue
-        calls = [(root, successors(search, root))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        on_stack.add(root)
-        while calls:
-            state, rest = calls[-1]
-            for _, target in rest:
-                if not region[target]:
+    on_stack = bytearray(len(region))
+    calls: list[tuple[int, Iterator[int]]] = []
+    met = 0
+    for root, inside in enumerate(region):
+        entering = root if inside and not order[root] else None
+        while calls or entering is not None:
+            if entering is not None:
+                met += 1
+                order[entering] = low[entering] = met
+                stack.append(entering)
+                on_stack[entering] = 1
+                begin, end = search.arrows_of(entering)
+                calls.append((entering, iter(search.arrows[begin:end])))
+                entering = None
+            state, targets = calls[-1]
+            for target in targets:
+                if target == NOWHERE or not region[target]:
                     continue
-                if target not in order:
-                    order[target] = low[target] = len(order)
-                    stack.append(target)
-                    on_stack.add(target)
-                    calls.append((target, successors(search, target)))
+                if not order[target]:
+                    entering = target
                     break
-                if target in on_stack:
-                    low[state] = min(low[state], order[target])
+                if on_stack[target] and order[target] < low[state]:
+                    low[state] = order[target]
             else:
                 calls.pop()
                 if calls:
-                    low[calls[-1][0]] = min(low[calls[-1][0]], low[state])
+                    caller = calls[-1][0]
+                    low[caller] = min(low[caller], low[state])
                 if low[state] == order[state]:
                     component = _unwind(stack, on_stack, state)
                     if len(component) > 1 or _has_loop(search, state):
                         yield component
 
 
-def _unwind(stack: list[int], on_stack: set[int], state: int) -> list[int]:
+def _unwind(stack: list[int], on_stack: bytearray, state: int) -> list[int]:
     component: list[int] = []
     while not component or component[-1] != state:
         component.append(stack.pop())
-        on_stack.discard(component[-1])
+        on_stack[component[-1]] = 0
     return component
 
 
 def _has_loop(search: Search, state: int) -> bool:
-    return any(target == state for _, target in successors(search, state))
+    begin, end = search.arrows_of(state)
+    return state in search.arrows[begin:end]
 
 
 # Fairness

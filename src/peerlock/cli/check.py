@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -66,9 +65,6 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
 )
 @click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
-@click.option(
-    "--no-fences", is_flag=True, help="Do not watch the fences: a fifth fewer states."
-)
 @click.option(
     "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
 )
@@ -128,7 +124,6 @@ def model_from(
     losses: int | None,
     duplicates: int | None,
     crashes: int | None,
-    no_fences: bool,
 ) -> Model:
     entry = algorithm(name)
     shown, network = entry.exhibit, card_network(entry)
@@ -143,8 +138,7 @@ def model_from(
     if nodes is None:
         nodes, quorums = shown.nodes, quorums or shown.quorums
     asked = None if forever else parse_requests(requests) if requests else shown.requests
-    chosen = model(name, nodes, asked, network, quorums, topology)
-    return replace(chosen, fences=chosen.fences and not no_fences)
+    return model(name, nodes, asked, network, quorums, topology)
 
 
 def parse_requests(text: str) -> int | tuple[int, ...]:

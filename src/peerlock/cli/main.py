@@ -1,6 +1,7 @@
 """`peerlock`: the commands, and how errors and Ctrl-C leave it.
 
-Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 130 interrupted.
+Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 3 cut short (check),
+130 interrupted.
 Every error is one line on stderr that says what to do.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -49,6 +51,7 @@ def main(args: Sequence[str] | None = None) -> None:
     # Runs and searches make millions of small values and no cycles: looking for garbage
     # among them more rarely makes large ones twice as fast.
     gc.set_threshold(100_000, 50, 100)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes end too
     try:
         code = cli.main(args, prog_name="peerlock", standalone_mode=False)
         sys.stdout.flush()

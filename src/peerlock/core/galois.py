@@ -112,36 +112,31 @@ def singer_difference_set(q: int) -> tuple[int, ...]:
     without a term in x² form a line; its exponents are the set, 0 and 1 among them.
     """
     gf = galois_field(q)
-    points = q * q + q + 1
-    for a, b, c in product(range(q), range(q), range(1, q)):
-        line = _line_of_exponents(gf, (c, b, a), points)
-        if line:
-            return line
-    raise AssertionError(f"GF({q}³) has a primitive element, and none was found")
+    cubics = product(range(q), range(q), range(1, q))
+    return next(line for cubic in cubics if (line := _line_of_exponents(gf, cubic)))
 
 
-def _line_of_exponents(gf: GaloisField, cubic: Cubic, points: int) -> tuple[int, ...]:
-    """Empty unless the first power of x to fall into GF(q) again is x^points.
+def _line_of_exponents(gf: GaloisField, cubic: Cubic) -> tuple[int, ...]:
+    """Empty if a power of x falls into GF(q) again before x has been at all points.
 
-    That cannot happen modulo a reducible cubic, which leaves fewer than `points`
-    invertible elements up to a factor.
+    Modulo a reducible cubic it must: that leaves fewer invertible elements, up to a
+    factor, than there are points.  So the cubics that pass are irreducible.
     """
+    points = gf.order * gf.order + gf.order + 1
     line: list[int] = []
-    for k, (_, middle, top) in enumerate(_powers_in_extension(gf, cubic)):
-        if k == points:
-            return tuple(line) if middle == top == 0 else ()
-        if k > 0 and middle == top == 0:
-            return ()
+    for k, (_, middle, top) in enumerate(_powers_in_extension(gf, cubic, points)):
         if top == 0:
+            if middle == 0 and k > 0:
+                return ()
             line.append(k)
-    raise AssertionError("the powers of x never end")
+    return tuple(line)
 
 
-def _powers_in_extension(gf: GaloisField, cubic: Cubic) -> Iterator[Cubic]:
-    """1, x, x², … as (constant, x, x²) coefficients where x³ = c + bx + ax²."""
-    c, b, a = cubic
+def _powers_in_extension(gf: GaloisField, cubic: Cubic, number: int) -> Iterator[Cubic]:
+    """1, x, x², … as (constant, x, x²) coefficients where x³ = ax² + bx + c."""
+    a, b, c = cubic
     low, middle, top = 1, 0, 0
-    while True:
+    for _ in range(number):
         yield low, middle, top
         low, middle, top = (
             gf.multiply(c, top),
