@@ -22,6 +22,7 @@ def test_the_exhibit_shows_the_verdict(entry: Algorithm) -> None:
     violation = check(exhibit(entry.name)).violation
     assert violation is not None
     assert violation.property == entry.verdict
+    assert (violation.loop_from is not None) == (entry.exhibit.requests is None)
 
 
 def test_the_listing_of_tr869_is_safe_and_overtakes_too_often() -> None:

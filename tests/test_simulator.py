@@ -376,6 +376,30 @@ def test_a_violation_stops_the_run_and_brings_its_trace(
     assert trace.steps[-1].note == "1 and 2 are inside together"
 
 
+@dataclass(eq=False)
+class TripsAtLast(LetsEveryoneIn):
+    """Enters alone for a long time, and then finds that it has miscounted."""
+
+    entries: int = 0
+
+    def release(self) -> None:
+        self.entries += 1
+        assert self.entries < 40_000
+
+
+def test_of_a_long_run_that_went_wrong_the_end_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = added(monkeypatch, TripsAtLast)
+    with pytest.raises(Violation, match="1 finds its own invariant broken") as caught:
+        simulate(Scenario(name, 1, 50_000))
+
+    trace = caught.value.trace
+    assert trace is not None
+    assert 20_000 <= len(trace) <= 40_000
+    assert trace.steps[-1].kind is Kind.VIOLATION
+
+
 def test_a_run_that_gets_nowhere_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     name = added(monkeypatch, ChatsForEver)
     with pytest.raises(Violation, match=r"1 and 2 waited through .* events"):

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 from peerlock.checker.search import NOWHERE, Search
 from peerlock.checker.sites import MASK, Phase, Remembered
@@ -57,7 +58,9 @@ def worst_overtaking(search: Search) -> Overtaking | None:
     if search.model.requests is None or search.model.network.faults:
         return None
     entries = _entries_so_far(search)
-    by_entries = sorted(range(len(entries)), key=entries.__getitem__)
+    by_entries = [array("I") for _ in range(max(entries) + 1)]
+    for state, before in enumerate(entries):
+        by_entries[before].append(state)
     found: list[tuple[int, int, int, int]] = []
     for index in range(search.model.nodes):
         worst = _overtaken(search, waits(search, index), entries, by_entries)
@@ -161,7 +164,7 @@ def _entries_so_far(search: Search) -> list[int]:
 
 
 def _overtaken(
-    search: Search, region: bytearray, entries: list[int], by_entries: list[int]
+    search: Search, region: bytearray, entries: list[int], by_entries: list[array[int]]
 ) -> tuple[int, int, int]:
     """Of all ways within the states in which a node waits, the one with most entries.
 
@@ -172,7 +175,7 @@ def _overtaken(
     arrows, first = search.arrows, _bounds(search)
     most = (0, 0, 0)
     flooded = bytearray(len(region))
-    for source in by_entries:
+    for source in chain.from_iterable(by_entries):
         if flooded[source] or not region[source]:
             continue
         flooded[source] = 1

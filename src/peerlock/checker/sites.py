@@ -7,7 +7,8 @@ remembered.  A state of the whole cluster is then one integer: a field per site.
 A message remembers one bit, and so does a node: whether it knows of the latest grant.
 At a grant everybody else's bits, in nodes and under way, are cleared.  The fence that a
 real node would read, a maximum carried along by messages, grows from one grant to the
-next exactly if the node that is let in has its bit set.
+next exactly if the node that is let in has its bit set.  A bit that tells a node nothing
+new is left out, so that it makes no second state of one.
 """
 
 from __future__ import annotations
@@ -226,6 +227,21 @@ class Sites:
         found = [a - self._senders if self.open(a).knows else a for a in inbox]
         return tuple(found if self.model.network.fifo else sorted(found))
 
+    def _relevant(self, knows: bool, inbox: tuple[int, ...]) -> tuple[int, ...]:
+        """Without bits that tell the node nothing new: it knows, or it will know by then."""
+        if knows:
+            return self._unaware(inbox)
+        if not self.model.network.fifo:
+            return inbox
+        told: set[NodeId] = set()
+        found: list[int] = []
+        for letter in inbox:
+            sender, new, _ = self.open(letter)
+            found.append(letter - self._senders if new and sender in told else letter)
+            if new:
+                told.add(sender)
+        return tuple(found)
+
     def _deliverable(self, inbox: tuple[int, ...]) -> Iterator[int]:
         """Positions in the inbox: the first letter of each sender, or each letter once."""
         fifo, last = self.model.network.fifo, -1
@@ -263,7 +279,8 @@ class Sites:
         local, knows, inbox = self.sites[number]
         if self.locals[local].phase is Phase.CRASHED:
             return 0
-        return self._change(number, (local, knows, self._add(inbox, letters)))
+        inbox = self._add(inbox, letters)
+        return self._change(number, (local, knows, self._relevant(knows, inbox)))
 
     def _clear(self, number: int) -> int:
         """Somebody else was let in, and nothing here knows of it."""
@@ -319,7 +336,8 @@ class Sites:
         for at in self._deliverable(inbox):
             rest = inbox[:at] + inbox[at + 1 :]
             letter = self.open(inbox[at])
-            then = (local_id, knows or letter.knows, rest)
+            left = self._unaware(rest) if letter.knows else rest
+            then = (local_id, knows or letter.knows, left)
             yield (
                 Step("receive", inbox[at]),
                 self._input(number, then, "receive", letter.message, letter.sender),

@@ -8,6 +8,7 @@ seed is one run, to the last byte of its trace.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -29,6 +30,9 @@ Wire = tuple[Callable[[NodeId, Any], None], Callable[[Any], None]]  # send, broa
 
 # How often a long run looks up: for progress, Ctrl-C and signs of a livelock.
 EVENTS_PER_TURN = 50_000
+
+# How many steps are kept of a run that went wrong and was not recorded.
+KEPT = 20_000
 
 
 @dataclass(frozen=True)
@@ -55,15 +59,16 @@ def simulate(
     try:
         return Simulation(scenario, trace).run(progress)
     except Violation as violation:
-        if trace is None:
-            trace = empty_trace(scenario)
-            replay = Simulation(scenario, trace)
-            try:
-                replay.run()
-            except Violation as again:
-                assert again.text == violation.text, "a replay took another way"
-        violation.trace = trace
+        violation.trace = trace or replayed(scenario)
         raise
+
+
+def replayed(scenario: Scenario) -> Trace:
+    """The end of a run that went wrong, from its seed."""
+    trace = empty_trace(scenario)
+    with suppress(Violation):
+        Simulation(scenario, trace, keep=KEPT).run()
+    return trace
 
 
 def empty_trace(scenario: Scenario) -> Trace:
@@ -82,7 +87,10 @@ class Immediate:
 
 
 class Simulation:
-    def __init__(self, scenario: Scenario, trace: Trace | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, trace: Trace | None = None, keep: int | None = None
+    ) -> None:
+        """With `keep`, the trace holds at least so many of the last steps, not all."""
         self.scenario = scenario
         entry = algorithm(scenario.algorithm)
         self.network = scenario.network or Network(fifo=entry.fifo)
@@ -111,6 +119,7 @@ class Simulation:
         self._counts: dict[type, int] = dict.fromkeys(entry.peer.messages, 0)
         self._timers: dict[tuple[NodeId, str], int] = {}
         self._trace = trace
+        self._keep = keep
         self._watched = trace is not None or not self.network.faultless
         self._duplicates: dict[int, int] = {}  # their number: the original's
 
@@ -187,15 +196,17 @@ class Simulation:
             if not heap:
                 return done
             self.now, number, node, sender, what, fence = heappop(heap)
-            if not sender:
-                what(node)
-            elif not watched or self._arrives(number, node, sender, what):
-                if fence > fences[node]:
-                    fences[node] = fence
-                try:
+            try:
+                if not sender:
+                    what(node)
+                elif not watched or self._arrives(number, node, sender, what):
+                    if fence > fences[node]:
+                        fences[node] = fence
                     handlers[type(what)](peers[node], sender, what)
-                except RemoteError as error:
-                    self._refuse(node, error)
+            except RemoteError as error:
+                self._refuse(node, error)
+            except AssertionError as error:
+                raise Violation(node, f"{node} finds its own invariant broken") from error
         return most
 
     # What happens at a node, other than receiving a message
@@ -377,6 +388,8 @@ class Simulation:
         if self._trace is not None:
             step = Step(self.now, kind, node, peer, message, flight, fence, note)
             self._trace.steps.append(step)
+            if self._keep is not None and len(self._trace) > 2 * self._keep:
+                del self._trace.steps[: -self._keep]
 
     def _report(self) -> Report:
         found = self.statistics
