@@ -95,7 +95,7 @@ def line(row: Row, found: dict[str, Any]) -> str:
     verdict = "holds" if found["complete"] else "**cut short**"
     if found["violation"]:
         verdict = f"**{found['violation']['property']}**"
-    structure = f", {row.options[1]}" if row.options else ""
+    structure = f", {row.options[-1].removeprefix('--')}" if row.options else ""
     asked = "without end" if row.requests is None else str(row.requests)
     cells = [
         row.name,

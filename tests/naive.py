@@ -1,7 +1,8 @@
 """The checker's search once more, the slow and obvious way, to hold the fast one against.
 
 A state is a tuple of everything; peers are restored and run for every single step; no
-number, no bit, no memory of earlier steps.  It knows no fences and no faults.
+number, no bit, no memory of earlier steps.  Fences, if it is to watch them, are counted as
+a node counts them.  It knows no faults.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Flight(NamedTuple):
     sender: NodeId
     to: NodeId
     message: Any
+    fence: int
 
 
 class World(NamedTuple):
@@ -25,6 +27,9 @@ class World(NamedTuple):
     waiting: frozenset[NodeId]
     inside: frozenset[NodeId]
     flights: tuple[Flight, ...]
+    fences: tuple[int, ...]
+    latest: int = 0  # fence of a grant
+    fell: bool = False
 
 
 class Found(NamedTuple):
@@ -37,7 +42,8 @@ class Found(NamedTuple):
 def explore(model: Model) -> Found:
     peers = [model.make(node) for node in range(1, model.nodes + 1)]
     assert model.requests is not None
-    world = World((), model.requests, frozenset(), frozenset(), ())
+    fences = (0,) * model.nodes
+    world = World((), model.requests, frozenset(), frozenset(), (), fences)
     for peer in peers:
         peer.start()
         world = carry_out(world, model, peer)
@@ -54,8 +60,10 @@ def explore(model: Model) -> Found:
                 if then not in seen:
                     seen.add(then)
                     following.append(then)
-        if any(len(then.inside) > 1 for then in following):
+        if any(len(then.inside) > model.capacity for then in following):
             return Found(len(seen), transitions, depth + 1, "exclusion")
+        if any(then.fell for then in following):
+            return Found(len(seen), transitions, depth + 1, "fence")
         if not following:
             return Found(len(seen), transitions, depth, "")
         layer, depth = following, depth + 1
@@ -80,7 +88,10 @@ def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
         peer.receive(flight.sender, flight.message)
         flights = list(world.flights)
         flights.remove(flight)
-        yield carry_out(world._replace(flights=tuple(flights)), model, peer)
+        fences = list(world.fences)
+        fences[flight.to - 1] = max(fences[flight.to - 1], flight.fence)
+        then = world._replace(flights=tuple(flights), fences=tuple(fences))
+        yield carry_out(then, model, peer)
 
 
 def deliverable(flights: tuple[Flight, ...], fifo: bool) -> list[Flight]:
@@ -93,18 +104,24 @@ def deliverable(flights: tuple[Flight, ...], fifo: bool) -> list[Flight]:
 
 
 def carry_out(world: World, model: Model, peer: Peer) -> World:
-    flights = list(world.flights)
-    waiting, inside = world.waiting, world.inside
+    me, flights, fences = peer.me, list(world.flights), list(world.fences)
     for effect in peer.drain():
         match effect:
             case Send(to, message):
-                flights.append(Flight(peer.me, to, message))
+                flights.append(Flight(me, to, message, fences[me - 1]))
             case Broadcast(message):
-                flights += [Flight(peer.me, to, message) for to in peer.others()]
+                flights += [Flight(me, to, message, fences[me - 1]) for to in peer.others()]
             case Grant():
-                waiting, inside = waiting - {peer.me}, inside | {peer.me}
-    key = (lambda f: (f.sender, f.to)) if model.network.fifo else repr
+                fences[me - 1] += model.fences
+                world = world._replace(
+                    waiting=world.waiting - {me},
+                    inside=world.inside | {me},
+                    fell=model.fences and fences[me - 1] <= world.latest,
+                    latest=fences[me - 1],
+                )
+    flights.sort(key=(lambda f: (f.sender, f.to)) if model.network.fifo else repr)
     snapshots = list(world.peers)
-    snapshots[peer.me - 1 : peer.me] = [peer.snapshot()]
-    flights.sort(key=key)
-    return World(tuple(snapshots), world.left, waiting, inside, tuple(flights))
+    snapshots[me - 1 : me] = [peer.snapshot()]
+    return world._replace(
+        peers=tuple(snapshots), flights=tuple(flights), fences=tuple(fences)
+    )

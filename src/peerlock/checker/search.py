@@ -144,6 +144,7 @@ class Search:
         """Find the successors of the states numbered from `begin` up to `end`."""
         numbers, states, arrows = self.numbers, self.states, self.arrows
         find, add, point = numbers.get, states.append, arrows.append
+        mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
         shifts = [sites.shift for sites in self.sites]
         few = NOWHERE if self.model.network.faults else len(moves)
@@ -153,7 +154,7 @@ class Search:
             state = states[number]
             at = [state >> shift & mask for shift in shifts]
             start = len(arrows)
-            self.first_arrow.append(start)
+            mark(start)
             for (index, table), site in zip(moves, at):  # noqa: B905 - this is hot
                 plain, special = table[site]
                 for delta, pushes in plain:

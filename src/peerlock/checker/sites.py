@@ -30,7 +30,7 @@ from peerlock.core.peer import (
     SetTimer,
 )
 
-WIDTH = 20  # bits of a site's number in a state
+WIDTH = 24  # bits of a site's number in a state
 MASK = (1 << WIDTH) - 1
 
 FAULTS = ("lose", "duplicate", "crash")
@@ -228,10 +228,11 @@ class Sites:
         return tuple(found if self.model.network.fifo else sorted(found))
 
     def _relevant(self, knows: bool, inbox: tuple[int, ...]) -> tuple[int, ...]:
-        """Without bits that tell the node nothing new: it knows, or it will know by then."""
+        """Without bits that tell the node nothing new: it knows, or will know by then."""
         if knows:
             return self._unaware(inbox)
-        if not self.model.network.fifo:
+        network = self.model.network
+        if not network.fifo or network.losses:  # an earlier one may never come
             return inbox
         told: set[NodeId] = set()
         found: list[int] = []

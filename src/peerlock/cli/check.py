@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -65,6 +66,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
 )
 @click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
+@click.option("--no-fences", is_flag=True, help="Do not watch the fences: fewer states.")
 @click.option(
     "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
 )
@@ -124,6 +126,7 @@ def model_from(
     losses: int | None,
     duplicates: int | None,
     crashes: int | None,
+    no_fences: bool,
 ) -> Model:
     entry = algorithm(name)
     shown, network = entry.exhibit, card_network(entry)
@@ -138,7 +141,8 @@ def model_from(
     if nodes is None:
         nodes, quorums = shown.nodes, quorums or shown.quorums
     asked = None if forever else parse_requests(requests) if requests else shown.requests
-    return model(name, nodes, asked, network, quorums, topology)
+    chosen = model(name, nodes, asked, network, quorums, topology)
+    return replace(chosen, fences=chosen.fences and not no_fences)
 
 
 def parse_requests(text: str) -> int | tuple[int, ...]:

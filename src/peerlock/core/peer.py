@@ -76,12 +76,9 @@ class Effects(Protocol):
     def send(self) -> Callable[[NodeId, Any], None]: ...
     @property
     def broadcast(self) -> Callable[[Any], None]: ...
-    @property
-    def grant(self) -> Callable[[], None]: ...
-    @property
-    def set_timer(self) -> Callable[[str, float], None]: ...
-    @property
-    def cancel_timer(self) -> Callable[[str], None]: ...
+    def grant(self) -> None: ...
+    def set_timer(self, name: str, delay: float) -> None: ...
+    def cancel_timer(self, name: str) -> None: ...
 
 
 class Outbox:
@@ -131,12 +128,9 @@ class Peer(ABC):
     members: tuple[NodeId, ...] = fixed()
     effects: Effects = fixed(default_factory=Outbox, kw_only=True)
 
-    # The ways to cause an effect, taken from `effects` once.
+    # Taken from `effects` once, as every message pays for them.
     send: Callable[[NodeId, Any], None] = fixed(init=False)
     broadcast: Callable[[Any], None] = fixed(init=False)
-    grant: Callable[[], None] = fixed(init=False)
-    set_timer: Callable[[str, float], None] = fixed(init=False)
-    cancel_timer: Callable[[str], None] = fixed(init=False)
 
     def __init_subclass__(cls) -> None:
         cls.handlers = {m: getattr(cls, f"receive_{snake(m)}") for m in cls.messages}
@@ -144,9 +138,6 @@ class Peer(ABC):
     def __post_init__(self) -> None:
         assert 1 <= self.me <= len(self.members) == self.members[-1]
         self.send, self.broadcast = self.effects.send, self.effects.broadcast
-        self.grant = self.effects.grant
-        self.set_timer = self.effects.set_timer
-        self.cancel_timer = self.effects.cancel_timer
 
     # Inputs
 
@@ -170,6 +161,17 @@ class Peer(ABC):
 
     def timer(self, name: str) -> None:
         raise AssertionError(f"{type(self).__name__} never set a timer {name!r}")
+
+    # The rarer effects, and what becomes of them
+
+    def grant(self) -> None:
+        self.effects.grant()
+
+    def set_timer(self, name: str, delay: float) -> None:
+        self.effects.set_timer(name, delay)
+
+    def cancel_timer(self, name: str) -> None:
+        self.effects.cancel_timer(name)
 
     def drain(self) -> list[Effect]:
         """Hand the host what the last input led to, in order, and forget it."""

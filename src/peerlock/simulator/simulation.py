@@ -75,15 +75,23 @@ def empty_trace(scenario: Scenario) -> Trace:
     return Trace(scenario.algorithm, scenario.nodes, scenario.seed)
 
 
-@dataclass(frozen=True)
 class Immediate:
-    """Effects that are carried out on the spot."""
+    """A node's effects, carried out on the spot."""
 
-    send: Callable[[NodeId, Any], None]
-    broadcast: Callable[[Any], None]
-    grant: Callable[[], None]
-    set_timer: Callable[[str, float], None]
-    cancel_timer: Callable[[str], None]
+    __slots__ = ("broadcast", "node", "run", "send")
+
+    def __init__(self, run: Simulation, node: NodeId) -> None:
+        self.run, self.node = run, node
+        self.send, self.broadcast = run.wire(node)
+
+    def grant(self) -> None:
+        self.run.grant(self.node)
+
+    def set_timer(self, name: str, delay: float) -> None:
+        self.run.set_timer(self.node, name, delay)
+
+    def cancel_timer(self, name: str) -> None:
+        self.run.cancel_timer(self.node, name)
 
 
 class Simulation:
@@ -123,18 +131,11 @@ class Simulation:
         self._watched = trace is not None or not self.network.faultless
         self._duplicates: dict[int, int] = {}  # their number: the original's
 
-        self._wire = self._watched_wires() if self._watched else self._plain_wires()
+        self.wire = self._watched_wires() if self._watched else self._plain_wires()
         self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
 
     def _make_peer(self, node: NodeId) -> Peer:
-        send, broadcast = self._wire(node)
-        effects = Immediate(
-            send=send,
-            broadcast=broadcast,
-            grant=partial(self._grant, node),
-            set_timer=partial(self._set_timer, node),
-            cancel_timer=partial(self._cancel_timer, node),
-        )
+        effects = Immediate(self, node)
         return self._entry.peer(node, self.members, effects=effects, **self._settings)
 
     def _must_make_sense(self) -> None:
@@ -227,7 +228,7 @@ class Simulation:
             self._note(Kind.REQUEST, node)
         self._peers[node].acquire()
 
-    def _grant(self, node: NodeId) -> None:
+    def grant(self, node: NodeId) -> None:
         self._fences[node] += 1
         fence = self._fences[node]
         if self._watched:
@@ -252,11 +253,11 @@ class Simulation:
     def _wanted(self) -> bool:
         return bool(self.requests_left or self.judge.waiting or self.judge.inside)
 
-    def _set_timer(self, node: NodeId, name: str, delay: float) -> None:
+    def set_timer(self, node: NodeId, name: str, delay: float) -> None:
         token = self._timers[node, name] = next(self._numbers)
         self._schedule(self.now + delay, node, partial(self._fire, name, token))
 
-    def _cancel_timer(self, node: NodeId, name: str) -> None:
+    def cancel_timer(self, node: NodeId, name: str) -> None:
         self._timers.pop((node, name), None)
 
     def _fire(self, name: str, token: int, node: NodeId) -> None:
