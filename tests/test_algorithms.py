@@ -40,10 +40,8 @@ def test_nobody_is_favoured_when_all_compete(entry: Algorithm) -> None:
     assert report.max_overtaken <= 3 * 8
 
 
-@pytest.mark.parametrize("entry", CORRECT, ids=lambda a: a.name)
+@pytest.mark.parametrize("entry", [a for a in CORRECT if a.rests], ids=lambda a: a.name)
 def test_an_entry_that_nobody_contests_is_granted_in_the_end(entry: Algorithm) -> None:
-    if not entry.rests:
-        pytest.skip("its messages never cease")
     cluster = ByHand(entry.name, 5)
     for node in (4, 2, 2, 5):
         cluster.request(node)
