@@ -116,11 +116,7 @@ MUTANTS = (
     ),
     *of(
         "lamport",
-        breaks(
-            "exclusion",
-            "if ours is None or self.inside or self.request_queue[0] != ours:",
-            "if ours is None or self.inside:",
-        ),
+        breaks("exclusion", "if self.request_queue[0] == ours:", "if True:"),
         breaks(
             "exclusion",
             "tuple(sorted((*self.request_queue, request)))",
@@ -131,27 +127,23 @@ MUTANTS = (
             "tuple(sorted((*self.request_queue, request)))",
             "tuple(sorted((*self.request_queue, request), reverse=True))",
         ),
-        breaks("remote error", "self.broadcast(Release(self.clock))", "pass"),
-        breaks("starvation", "self.send(sender, Reply(self.clock))", "pass"),
+        breaks("remote error", "self.broadcast(RELEASE)", "pass"),
+        breaks("deadlock", "self.send(sender, REPLY)", "pass"),
         breaks(
-            "starvation",
+            "deadlock",
             "        self.dequeue(request)\n        self.enter_if_first()\n",
             "        self.dequeue(request)\n",
         ),
         breaks(
-            "starvation", "self.clock = max(self.clock, time) + 1", "self.clock += 1", THREE
+            "exclusion",
+            "        self.clock = max(self.clock, message.time)\n",
+            "",
         ),
         breaks("deadlock", "        self.dequeue(self.our_request)\n", ""),
         breaks(
             "exclusion",
-            "        if all((self.heard[j - 1], j) > ours for j in self.others()):\n",
-            "        if any((self.heard[j - 1], j) > ours for j in self.others()):\n",
-            THREE,
-        ),
-        harmless(
-            "no message of another node has our own node number, so none is equal",
-            "(self.heard[j - 1], j) > ours",
-            "(self.heard[j - 1], j) >= ours",
+            "if ours is None or self.inside or self.outstanding:",
+            "if ours is None or self.inside:",
         ),
     ),
     *of(

@@ -3,10 +3,10 @@
     L. Lamport.  Time, Clocks, and the Ordering of Events in a Distributed System.
     Communications of the ACM 21(7), July 1978, 558-565.
 
-Every message carries a timestamp of its sender's logical clock.  A request goes to all
-nodes, is put into every node's queue, and is acknowledged with a REPLY.  A node enters
-when its own request is the first in its own queue and it has heard something later from
-everybody else: as messages stay in order, no earlier request can still be on its way.
+A request carries the time of its node's logical clock, goes to all nodes, is put into
+every node's queue, and is acknowledged with a REPLY.  A node enters when its own request
+is the first in its own queue and everybody has replied: as messages stay in order, no
+earlier request can still be on its way.
 
     messages      3(N-1) per entry: N-1 REQUEST, N-1 REPLY, N-1 RELEASE
     delay         one RELEASE from the leaving node to the next
@@ -19,14 +19,18 @@ Where this file departs from the paper, and why:
   * Rule 3 and 4 remove "any" request of the node that releases.  A node has one request
     at a time and channels are FIFO, so exactly the one request of that node is removed;
     anything else is a remote error.
-  * A node remembers of each other node only the time of its latest message: that is all
-    rule 5 asks about.
+  * Only a REQUEST carries a time, as in the TLA+ example LamportMutex.  A REPLY is later
+    than the REQUEST it answers by being its answer, and that is what rule 5 asks for; a
+    node that has replied counts as heard.  A node that was heard from in another way
+    replies all the same, so nothing is lost but a little time.
+  * The clock advances where a time is read or written, at REQUESTs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.core.bits import Nodes, all_but
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
 
@@ -37,12 +41,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    time: int
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    time: int
+    pass
+
+
+REPLY = Reply()
+RELEASE = Release()
 
 
 @dataclass(eq=False)
@@ -59,12 +67,8 @@ class Lamport(Peer):
     our_request: tuple[int, NodeId] | None = None
     inside: bool = False
 
-    # heard[j - 1] is the time of the latest message from j.
-    heard: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.heard = (0,) * len(self.members)
+    # The nodes whose REPLY to it we wait for.
+    outstanding: Nodes = 0
 
     # The user of the lock
 
@@ -74,6 +78,7 @@ class Lamport(Peer):
         self.clock += 1
         self.our_request = (self.clock, self.me)
         self.enqueue(self.our_request)
+        self.outstanding = all_but(self.me, len(self.members))
         self.broadcast(Request(self.clock))
         self.enter_if_first()
 
@@ -82,47 +87,40 @@ class Lamport(Peer):
 
         self.dequeue(self.our_request)
         self.our_request, self.inside = None, False
-        self.clock += 1
-        self.broadcast(Release(self.clock))
+        self.broadcast(RELEASE)
 
     # Receiving messages
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
         if self.request_of(sender) is not None:
             raise RemoteError(f"{sender} requests again before it has released")
-        self.hear(sender, message.time)
+        self.clock = max(self.clock, message.time)
         self.enqueue((message.time, sender))
-        self.clock += 1
-        self.send(sender, Reply(self.clock))
-        self.enter_if_first()
+        self.send(sender, REPLY)
 
     def receive_reply(self, sender: NodeId, message: Reply) -> None:
-        self.hear(sender, message.time)
+        if not self.outstanding >> sender & 1:
+            raise RemoteError(f"{sender} replies to what we did not request")
+        self.outstanding ^= 1 << sender
         self.enter_if_first()
 
     def receive_release(self, sender: NodeId, message: Release) -> None:
         request = self.request_of(sender)
         if request is None:
             raise RemoteError(f"{sender} releases what it did not request")
-        self.hear(sender, message.time)
         self.dequeue(request)
         self.enter_if_first()
 
     def enter_if_first(self) -> None:
-        """Rule 5: ours is the first request, and everybody has been heard since."""
+        """Rule 5: ours is the first request, and everybody has replied."""
         ours = self.our_request
-        if ours is None or self.inside or self.request_queue[0] != ours:
+        if ours is None or self.inside or self.outstanding:
             return
-        if all((self.heard[j - 1], j) > ours for j in self.others()):
+        if self.request_queue[0] == ours:
             self.inside = True
             self.grant()
 
-    # The clock and the queue
-
-    def hear(self, sender: NodeId, time: int) -> None:
-        latest = max(time, self.heard[sender - 1])
-        self.heard = (*self.heard[: sender - 1], latest, *self.heard[sender:])
-        self.clock = max(self.clock, time) + 1
+    # The queue
 
     def request_of(self, node: NodeId) -> tuple[int, NodeId] | None:
         return next((r for r in self.request_queue if r[1] == node), None)

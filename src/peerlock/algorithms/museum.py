@@ -73,7 +73,6 @@ class LamportAnyRequest(Lamport):
     """
 
     def receive_release(self, sender: NodeId, message: lamport_1978.Release) -> None:
-        self.hear(sender, message.time)
         self.request_queue = tuple(r for r in self.request_queue if r[1] == self.me)
         self.enter_if_first()
 

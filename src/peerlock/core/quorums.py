@@ -311,6 +311,8 @@ class _HittingSetSearch:
         if self.effort < 0:
             raise _OutOfEffort
         candidates = self._promising(unmet, nodes, picks)
+        if not candidates:
+            return False
         left = [j for _, j, _ in candidates]
         narrowest = self._narrowest(unmet, bits(left))
         for _, j, quorums in candidates:
