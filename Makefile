@@ -15,12 +15,12 @@ test: .venv/ready
 	$(BIN)/python -m pytest -n 2
 
 bench: .venv/ready
-	$(BIN)/python bench/simulator.py
-	$(BIN)/python bench/checker.py
+	$(BIN)/python -m bench.simulator
+	$(BIN)/python -m bench.checker
 
 # Every algorithm at the larger sizes: docs/checked.md has the results.
 check-all: .venv/ready
-	$(BIN)/python bench/check_all.py
+	$(BIN)/python -m bench.check_all
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,6 +1,6 @@
 """What a simulated event costs, beside two yardsticks that do no protocol work at all.
 
-    python bench/simulator.py [--repeats 7] [--json]
+    python -m bench.simulator [--repeats 7] [--json]
 
 All rivals run in turn, again and again, in one process, so that a noisy machine is noisy
 for all of them; what counts are the ratios.  The yardsticks: a bare heapq loop that

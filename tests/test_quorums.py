@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlock.core.bits import bits
+from peerlock.core.hitting import smallest_hitting_set
 from peerlock.core.quorums import (
     KINDS,
     Quorum,
@@ -18,7 +19,6 @@ from peerlock.core.quorums import (
     majority,
     plane,
     projective_plane,
-    smallest_hitting_set,
 )
 
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -62,4 +62,5 @@ def described(system: QuorumSystem) -> dict[str, Any]:
         "sizes": {"min": sizes.min, "mean": sizes.mean, "max": sizes.max},
         "load": system.load,
         "resilience": system.resilience,
+        "resilience_exact": system.resilience_exact,
     }
