@@ -21,14 +21,17 @@ def main() -> None:
     files = " ".join(f"--trace {path}" for path in drawn)
     run(f"simulate ricart-agrawala -n 5 --entries 6 --load 0.2 {files}")
 
-    say("An algorithm that was published wrong: seven nodes lock each other out")
+    say("Every schedule of three nodes: can anything go wrong?")
+    run("check ricart-agrawala -n 3 -r 2")
+
+    say("An algorithm that was published wrong, and the shortest way to its deadlock")
     broken = OUT / "maekawa-1985.html"
-    run(f"simulate maekawa-1985 -n 7 --trace {broken}")
+    run(f"check maekawa-1985 --trace {broken}")
 
     say("Look at")
     for path in (figure, *drawn, broken):
         print(f"    {path}")
-    print("\nand try: .venv/bin/peerlock list, show NAME, simulate NAME --help")
+    print("\nand try: .venv/bin/peerlock list, show NAME, simulate NAME --help, check NAME")
 
 
 def say(text: str) -> None:

@@ -26,21 +26,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.ricart_agrawala import REPLY, Reply, Request
 from peerlock.core.bits import Nodes, all_but, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    sequence_number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    pass
-
-
-REPLY = Reply()
 
 
 @dataclass(eq=False)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from peerlock.algorithms import carvalho_roucairol, central, maekawa, ricart_agrawala
+from peerlock.algorithms import central, maekawa, ricart_agrawala
 from peerlock.algorithms import lamport as lamport_1978
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
@@ -133,7 +133,7 @@ class CarvalhoRoucairolUnaware(CarvalhoRoucairol):
     deferred all the same.
     """
 
-    def receive_request(self, j: NodeId, message: carvalho_roucairol.Request) -> None:
+    def receive_request(self, j: NodeId, message: ricart_agrawala.Request) -> None:
         k = message.sequence_number
         if self.inside and (k, j) < (self.our_sequence_number, self.me):
             self.highest_sequence_number = max(self.highest_sequence_number, k)

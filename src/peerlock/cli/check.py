@@ -32,6 +32,7 @@ from peerlock.cli.output import (
     must_be_drawable,
     plain_table,
     print_json,
+    trace_option,
     write_trace,
 )
 from peerlock.traces import jsonl, text
@@ -78,14 +79,8 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     metavar="GB",
     help="Give up when it takes more.",
 )
-@click.option(
-    "--trace",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the counterexample down, or if there is none the schedule with most "
-    f"overtaking: {', '.join(traces.FORMATS)}.",
+@trace_option(
+    "Write the counterexample down, or if there is none the schedule with most overtaking"
 )
 @json_option
 def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:

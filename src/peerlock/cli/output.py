@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console, JustifyMethod
@@ -24,6 +24,8 @@ from peerlock import traces
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.traces.trace import Trace
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON, for programs to read."
 )
@@ -31,6 +33,17 @@ json_option = click.option(
 nodes_option = click.option(
     "-n", "--nodes", type=int, default=5, show_default=True, help="How many nodes."
 )
+
+
+def trace_option(what: str) -> Callable[[F], F]:
+    return click.option(
+        "--trace",
+        "paths",
+        multiple=True,
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help=f"{what}: {', '.join(traces.FORMATS)}.",
+    )
 
 
 def console() -> Console:

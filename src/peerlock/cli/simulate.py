@@ -20,6 +20,7 @@ from peerlock.cli.output import (
     plain_table,
     print_json,
     progress,
+    trace_option,
     write_trace,
 )
 from peerlock.simulator.judge import Violation
@@ -29,7 +30,7 @@ from peerlock.simulator.network import Crash, Network, Partition
 from peerlock.simulator.report import Report, Summary
 from peerlock.simulator.simulation import Scenario, empty_trace
 from peerlock.simulator.simulation import simulate as run
-from peerlock.traces import FORMATS, lines
+from peerlock.traces import lines
 
 STORY = 30  # the last steps of a run that went wrong, on the terminal
 
@@ -79,14 +80,7 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
     help="Let no message cross between the groups for a while.",
 )
 @click.option("--seed", default=1, show_default=True, help="The same seed, the same run.")
-@click.option(
-    "--trace",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help=f"Write the run down: {', '.join(FORMATS)}.",
-)
+@trace_option("Write the run down")
 @json_option
 def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Run algorithm NAME once in virtual time, and report what it cost."""

@@ -5,7 +5,7 @@ Nothing happens by itself: you say who asks, who leaves, and which message arriv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError, algorithm
@@ -122,14 +122,6 @@ class ByHand:
         self._steps += 1
         self._note(kind, node, *what)
 
-    def _note(
-        self,
-        kind: Kind,
-        node: NodeId,
-        peer: NodeId | None = None,
-        message: Any = None,
-        flight: int | None = None,
-        fence: int | None = None,
-    ) -> None:
-        step = Step(float(self._steps), kind, node, peer, message, flight, fence)
-        self.trace.steps.append(step)
+    def _note(self, kind: Kind, node: NodeId, *what: Any, fence: int | None = None) -> None:
+        step = Step(float(self._steps), kind, node, *what)
+        self.trace.steps.append(replace(step, fence=fence))
