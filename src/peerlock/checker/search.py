@@ -26,7 +26,7 @@ from peerlock.checker.sites import (
     Sites,
     Special,
 )
-from peerlock.core.peer import NodeId
+from peerlock.core.peer import NodeId, listed
 
 CHUNK = 20_000  # states between two looks at the limits
 NOWHERE = 0xFFFFFFFF  # an arrow to where the search does not go
@@ -142,8 +142,9 @@ class Search:
 
     def _expand(self, begin: int, end: int) -> None:
         """Find the successors of the states numbered from `begin` up to `end`."""
-        numbers, states, arrows = self.numbers, self.states, self.arrows
-        find, add, point = numbers.get, states.append, arrows.append
+        states, arrows = self.states, self.arrows
+        number_of = self.numbers.setdefault  # the number it has, or the one it gets
+        add, point = states.append, arrows.append
         mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
         shifts = [sites.shift for sites in self.sites]
@@ -161,17 +162,15 @@ class Search:
                     then = state + delta
                     for to, push in pushes:
                         then += push[at[to]]
-                    found = find(then)
-                    if found is None:
-                        numbers[then] = found = fresh
+                    found = number_of(then, fresh)
+                    if found == fresh:
                         fresh += 1
                         add(then)
                     point(found)
                 for move in special:
                     then = self._special(number, at, index, move)
-                    found = find(then) if then >= 0 else NOWHERE
-                    if found is None:
-                        numbers[then] = found = fresh
+                    found = number_of(then, fresh) if then >= 0 else NOWHERE
+                    if found == fresh:
                         fresh += 1
                         add(then)
                     point(found)
@@ -307,8 +306,3 @@ def stuck(waiting: set[NodeId], helped: bool) -> Breach:
         return Breach("starvation", min(waiting), text)
     text = f"deadlock: {waits}, and nothing more can happen"
     return Breach("deadlock", min(waiting), text)
-
-
-def listed(nodes: set[NodeId]) -> str:
-    *most, last = map(str, sorted(nodes))
-    return f"{', '.join(most)} and {last}" if most else last

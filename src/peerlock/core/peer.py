@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -213,3 +213,9 @@ def _compact(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{' '.join(map(_compact, value))}]"
     return str(value)
+
+
+def listed(nodes: Iterable[NodeId]) -> str:
+    """In words: 1, 2 and 5."""
+    *most, last = map(str, sorted(nodes))
+    return f"{', '.join(most)} and {last}" if most else last

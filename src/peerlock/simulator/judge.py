@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peerlock.core.peer import NodeId
+from peerlock.core.peer import NodeId, listed
 from peerlock.traces.trace import Trace
 
 
@@ -62,8 +62,3 @@ class Judge:
                 f"{listed(self.waiting)} waited through {events:,} events, "
                 "and nobody was let in",
             )
-
-
-def listed(nodes: set[NodeId]) -> str:
-    *most, last = map(str, sorted(nodes))
-    return f"{', '.join(most)} and {last}" if most else last

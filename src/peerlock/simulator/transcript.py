@@ -25,11 +25,10 @@ from itertools import groupby
 from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.core.peer import Broadcast, Effect, NodeId, Send, label
+from peerlock.core.peer import Broadcast, Effect, NodeId, Send, label, listed
 from peerlock.core.quorums import QuorumSystem
 from peerlock.core.topology import topology
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.judge import listed
 from peerlock.traces.trace import Kind, Trace
 
 HEADER = re.compile(r"(algorithm|nodes|topology) (\S+)")
