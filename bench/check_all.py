@@ -61,6 +61,46 @@ ROWS = (
     Row("token-ring", 3, 2),
     Row("token-ring", 4, 1),
     Row("token-ring", 4, None),
+    Row("ricart-agrawala-bounded", 3, 2),
+    Row("ricart-agrawala-bounded", 4, 1),
+    Row("ricart-agrawala-bounded", 3, None),
+    Row("ricart-agrawala-ring", 3, 2),
+    Row("ricart-agrawala-ring", 4, 1),
+    Row("ricart-agrawala-ring-notes", 3, 2),
+    Row("ricart-agrawala-ring-notes", 4, 1),
+    Row("ricart-agrawala-priority", 3, 2),
+    Row("ricart-agrawala-priority", 4, 1),
+    Row("ricart-agrawala-broadcast", 3, 2),
+    Row("ricart-agrawala-broadcast", 4, 1),
+    Row("neilsen-mizuno", 3, 2),
+    Row("neilsen-mizuno", 4, 1),
+    Row("neilsen-mizuno", 4, 2, LINE),
+    Row("neilsen-mizuno", 4, None),
+    Row("singhal-dynamic", 3, 2),
+    Row("singhal-dynamic", 4, 1),
+    Row("ricart-agrawala-token", 3, 2),
+    Row("ricart-agrawala-token", 4, 1),
+    Row("majority", 3, 2),
+    Row("majority", 4, 1),
+    Row("weighted-majority", 3, 2),
+    Row("weighted-majority", 4, 1),
+    Row("singhal-heuristic", 3, 2),
+    Row("singhal-heuristic", 4, 1),
+    Row("sanders", 3, 2, PLANE),
+    Row("sanders", 4, 1, PLANE),
+    Row("sanders", 4, 1, GRID),
+    Row("helary-plouzeau-raynal", 3, 2),
+    Row("helary-plouzeau-raynal", 3, 2, LINE),
+    Row("helary-plouzeau-raynal", 4, 1),
+    Row("helary-plouzeau-raynal", 4, 1, LINE),
+    Row("helary-plouzeau-raynal", 4, 1, (*RING, "--no-fences")),
+    Row("ricart-agrawala-readers-writers", 3, 2),
+    Row("raymond-k", 3, 2),
+    Row("srimani-reddy", 3, 2),
+    Row("srimani-reddy", 4, 1),
+    Row("raynal-prime", 3, 2),
+    Row("raynal-prime", 4, 1),
+    Row("raynal-prime", 3, None),
 )
 
 
@@ -96,7 +136,8 @@ def line(row: Row, found: dict[str, Any]) -> str:
     verdict = "holds" if found["complete"] else "**cut short**"
     if found["violation"]:
         verdict = f"**{found['violation']['property']}**"
-    structure = f", {row.options[-1].removeprefix('--')}" if row.options else ""
+    named = (o for o in row.options if o not in ("--quorums", "--topology"))
+    structure = "".join(f", {option.removeprefix('--')}" for option in named)
     asked = "without end" if row.requests is None else str(row.requests)
     cells = [
         row.name,

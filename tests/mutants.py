@@ -10,9 +10,10 @@ import inspect
 import sys
 from dataclasses import dataclass, replace
 from types import ModuleType
+from unittest.mock import patch
 
 from peerlock.algorithms.catalogue import Algorithm, algorithm
-from peerlock.checker.model import Model, Network
+from peerlock.checker.model import Model, model
 from peerlock.core.peer import Peer
 
 
@@ -21,12 +22,14 @@ class Cluster:
     nodes: int
     requests: int | None  # by each node; None is without end
     quorums: str | None = None
+    topology: str | None = None
 
 
 PAIR = Cluster(2, 2)
 THREE = Cluster(3, 1)
 THREE_TWICE = Cluster(3, 2)
 GRID = Cluster(4, 1, "grid")
+LINE = Cluster(3, 1, topology="line")
 FOR_EVER = Cluster(3, None)
 
 
@@ -48,24 +51,29 @@ class Mutant:
         peer = mutated(entry, self.old, self.new)
         cluster = self.cluster
         members = tuple(range(1, cluster.nodes + 1))
-        settings = entry.settings(cluster.nodes, cluster.quorums)
-        asked = cluster.requests
-        return Model(
-            name=str(self),
-            make=lambda node: peer(node, members, **settings),
-            nodes=cluster.nodes,
-            requests=None if asked is None else (asked,) * cluster.nodes,
-            network=Network(fifo=entry.fifo),
+        settings = entry.settings(cluster.nodes, cluster.quorums, cluster.topology)
+        right = model(entry.name, cluster.nodes, cluster.requests, quorums=cluster.quorums)
+        return replace(
+            right, name=str(self), make=lambda node: peer(node, members, **settings)
         )
 
 
 def mutated(entry: Algorithm, old: str, new: str) -> type[Peer]:
-    """The algorithm's class, from its file with `old` replaced by `new`."""
-    source = inspect.getsource(sys.modules[entry.peer.__module__])
-    assert source.count(old) == 1, f"{old!r} occurs {source.count(old)} times"
-    module = ModuleType(f"mutant of {entry.peer.__module__}")
-    sys.modules[module.__name__] = module  # where dataclasses look types up
-    exec(compile(source.replace(old, new), module.__name__, "exec"), module.__dict__)
+    """The algorithm's class, from its file with `old` replaced by `new`.
+
+    A passage that is not in it may be in the file of an algorithm that it builds on.
+    """
+    ours = [c.__module__ for c in entry.peer.__mro__ if ".algorithms." in c.__module__]
+    files = {name: inspect.getsource(sys.modules[name]) for name in ours}
+    changed = next((name for name in files if old in files[name]), ours[0])
+    times = files[changed].count(old)
+    assert times == 1, f"{old!r} occurs {times} times"
+    files[changed] = files[changed].replace(old, new)
+    between = list(files)[: list(files).index(changed) + 1]
+    with patch.dict(sys.modules):  # so that one file imports the other as it is made here
+        for name in reversed(between):
+            module = sys.modules[name] = ModuleType(name)
+            exec(compile(files[name], f"mutant of {name}", "exec"), module.__dict__)
     peer: type[Peer] = getattr(module, entry.peer.__name__)
     return peer
 
@@ -316,6 +324,496 @@ MUTANTS = (
             "deadlock",
             "        if not self.token_here:\n            self.send(successor, TOKEN)\n",
             "",
+        ),
+    ),
+    *of(
+        "ricart-agrawala-bounded",
+        breaks(
+            "exclusion",
+            "if self.requesting_critical_section and we_came_first:",
+            "if False:",
+        ),
+        breaks("exclusion", "(k == ours and j > self.me)", "False"),
+        breaks("exclusion", "return (k > other) != wrapped", "return k > other"),
+        breaks("exclusion", ">= len(self.members)", "> len(self.members)"),
+        breaks("exclusion", ">= len(self.members)", ">= len(self.members) - 1"),
+        breaks("exclusion", "2 * len(self.members) - 1", "2 * len(self.members) - 2"),
+        breaks("remote error", "self.highest_sequence_number = -1", "pass"),
+        breaks(
+            "exclusion",
+            "            self.highest_sequence_number = k\n",
+            "            pass\n",
+        ),
+        breaks(
+            "exclusion",
+            "if self.later(k, self.highest_sequence_number):",
+            "if k > self.highest_sequence_number:",
+            Cluster(2, 3),
+        ),
+    ),
+    *of(
+        "singhal-dynamic",
+        breaks("exclusion", "range(self.me + 1, ", "range(1, "),
+        breaks(
+            "exclusion",
+            "if self.inside or (self.waiting and we_came_first):",
+            "if self.waiting and we_came_first:",
+            THREE,
+        ),
+        breaks("exclusion", "        self.authorized &= ~self.reply_deferred\n", ""),
+        breaks(
+            "deadlock",
+            "            if self.waiting:\n"
+            "                self.send(j, Request(self.our_sequence_number))\n",
+            "",
+            THREE,
+        ),
+        breaks(
+            "exclusion", "            self.authorized ^= 1 << j\n", "            pass\n"
+        ),
+        breaks("deadlock", "(self.our_sequence_number, self.me) < (k, j)", "True", THREE),
+        breaks("remote error", "        self.reply_deferred = 0\n", ""),
+        harmless(
+            "the first entries cost more, as in Carvalho and Roucairol's",
+            "range(self.me + 1, ",
+            "range(self.me + 2, ",
+        ),
+    ),
+    *of(
+        "neilsen-mizuno",
+        breaks("remote error", "        self.last = sender\n", "", THREE),
+        breaks("remote error", "            self.last = 0\n", ""),
+        breaks("deadlock", "self.next = message.origin", "pass"),
+        breaks("invariant", "        elif self.requesting:\n", "        elif False:\n"),
+        breaks("remote error", "            self.next = 0\n", ""),
+        breaks("deadlock", "        if self.next:\n", "        if False:\n"),
+        breaks("exclusion", "        self.holding = False\n", ""),
+        breaks(
+            "remote error",
+            "            self.send(self.last, message)\n",
+            "            self.send(self.last, Request(self.me))\n",
+            THREE,
+        ),
+        breaks("exclusion", "        if self.last:\n", "        if False:\n", THREE),
+    ),
+    *of(
+        "ricart-agrawala-token",
+        breaks(
+            "remote error",
+            "self.hand_over(replaced(self.token_data, self.me, ours))",
+            "self.hand_over(self.token_data)",
+        ),
+        breaks(
+            "starvation",
+            "if message.sequence_number <= self.request_data[j - 1]:",
+            "if False:",
+            THREE_TWICE,
+        ),
+        breaks(
+            "deadlock",
+            "if message.sequence_number <= self.request_data[j - 1]:",
+            "if message.sequence_number <= self.request_data[j - 1] + 1:",
+        ),
+        breaks(
+            "invariant",
+            "if self.token_data is not None and not self.requesting:",
+            "if self.token_data is not None:",
+        ),
+        breaks("remote error", "> token_data[j - 1]:", ">= token_data[j - 1]:"),
+        breaks("deadlock", "> token_data[j - 1]:", "> token_data[j - 1] + 1:"),
+        breaks("exclusion", "                self.token_data = None\n", ""),
+        breaks("deadlock", ", *self.members[: self.me - 1])", ",)"),
+        breaks("remote error", "        self.token_data = token_data\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-ring",
+        breaks("exclusion", "self.our_request < message", "self.our_request > message"),
+        breaks("deadlock", "self.our_request < message", "True"),
+        breaks(
+            "exclusion",
+            "self.our_request < message",
+            "self.our_request.sequence_number < message.sequence_number",
+        ),
+        breaks("remote error", "held, self.held = self.held, ()", "held = self.held"),
+        breaks(
+            "deadlock",
+            "        for request in held:\n            self.pass_on(request)\n",
+            "",
+        ),
+        breaks("exclusion", "        self.highest_sequence_number += 1\n", ""),
+        breaks(
+            "exclusion",
+            "            self.highest_sequence_number = message.sequence_number\n",
+            "            pass\n",
+        ),
+        breaks("deadlock", "sorted((*self.held, message))", "(message,)", THREE),
+        harmless(
+            "the order in which held requests are passed on matters only for how soon",
+            "sorted((*self.held, message))",
+            "(*self.held, message)",
+            THREE_TWICE,
+        ),
+    ),
+    *of(
+        "ricart-agrawala-ring-notes",
+        breaks("exclusion", "self.requesting_critical_section and", "False and"),
+        breaks("deadlock", "ours < (message.sequence_number, message.origin)", "True"),
+        breaks(
+            "exclusion",
+            "deferred_by=(*message.deferred_by, self.me)",
+            "deferred_by=(self.me,)",
+            THREE,
+        ),
+        breaks("deadlock", "self.reply_deferred |= 1 << message.origin", "pass"),
+        breaks(
+            "deadlock",
+            "        self.outstanding_reply_count -= self.without_note(message)\n",
+            "",
+        ),
+        breaks(
+            "deadlock",
+            "self.outstanding_reply_count -= self.without_note(message)",
+            "self.outstanding_reply_count = len(message.deferred_by)",
+        ),
+        breaks("remote error", "self.outstanding_reply_count += 1  #", "pass  #"),
+        breaks(
+            "exclusion",
+            "            self.highest_sequence_number = message.sequence_number\n",
+            "            pass\n",
+        ),
+    ),
+    *of(
+        "majority",
+        breaks(
+            "exclusion",
+            "majority(len(self.members))\n",
+            "QuorumSystem('alone', tuple((i,) for i in self.members))\n",
+        ),
+        breaks("deadlock", "if first < request:", "if first > request:", THREE),
+        breaks("deadlock", "self.overtaken(before[0][1])", "pass", Cluster(4, 1)),
+        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks(
+            "deadlock",
+            "sorted((*self.waiting_queue, self.locking))",
+            "self.waiting_queue",
+            THREE,
+        ),
+        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
+    ),
+    *of(
+        "weighted-majority",
+        breaks(
+            "exclusion",
+            "weighted(self.votes)",
+            "weighted(self.votes[self.me :] + self.votes[: self.me])",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "exclusion",
+            "weighted(self.votes)",
+            "weighted((*self.votes[: self.me - 1], 3, *self.votes[self.me :]))",
+            THREE,
+        ),
+        breaks("deadlock", "if first < request:", "if first > request:", THREE),
+        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
+        harmless(
+            "with an even number of votes a majority is larger, but any two still meet",
+            "untied(len(self.members))",
+            "(1,) * len(self.members)",
+        ),
+    ),
+    *of(
+        "ricart-agrawala-readers-writers",
+        breaks(
+            "exclusion",
+            "if not (self.reading and message.reader):",
+            "if not self.reading:",
+        ),
+        breaks(
+            "exclusion",
+            "if not (self.reading and message.reader):",
+            "if not message.reader:",
+        ),
+        breaks("exclusion", "        self.reading = False\n", "", Cluster(2, 2)),
+        breaks("deadlock", "        self.send(j, REPLY)\n", "        pass\n"),
+        breaks(
+            "exclusion",
+            "        self.highest_sequence_number = seen\n",
+            "        self.highest_sequence_number = 0\n",
+            Cluster(2, 3),
+        ),
+        breaks(
+            "exclusion",
+            "Request(self.our_sequence_number, self.reading)",
+            "Request(self.our_sequence_number, True)",
+        ),
+    ),
+    *of(
+        "raymond-k",
+        breaks(
+            "exclusion", "len(self.members) - self.permits", "len(self.members) - 3", THREE
+        ),
+        harmless(
+            "one at a time is safe, and nobody waits for ever; it wastes permits",
+            "len(self.members) - self.permits",
+            "len(self.members) - 1",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "if self.inside or (self.waiting and we_came_first):",
+            "if self.waiting and we_came_first:",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "if self.inside or (self.waiting",
+            "if False and (self.waiting",
+            THREE,
+        ),
+        breaks(
+            "remote error", "self.send(j, Reply(count))", "self.send(j, Reply(count + 1))"
+        ),
+        breaks("deadlock", "            if count:\n", "            if False:\n", THREE),
+        breaks("exclusion", "k > ours or (k == ours and j > self.me)", "k > ours", THREE),
+    ),
+    *of(
+        "srimani-reddy",
+        breaks(
+            "exclusion",
+            "            self.idle -= 1\n            self.queue = ()\n",
+            "            self.queue = ()\n",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "                self.idle -= 1\n                self.pass_on(())\n",
+            "                self.pass_on(())\n",
+            THREE,
+        ),
+        breaks("deadlock", "            self.idle += 1\n", "            pass\n", THREE),
+        breaks(
+            "starvation",
+            "            if self.idle and self.waits(sender):",
+            "            if False:",
+            THREE,
+        ),
+        breaks(
+            "invariant",
+            "return self.requested[node - 1] > self.granted[node - 1]",
+            "return self.requested[node - 1] > 0",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "return self.requested[node - 1] > self.granted[node - 1]",
+            "return False",
+            THREE,
+        ),
+        breaks("exclusion", "per_node + (self.me <= more)", "per_node + 1", THREE),
+    ),
+    *of(
+        "ricart-agrawala-priority",
+        breaks("exclusion", "self.increments[self.me - 1] - 1", "-1"),
+        breaks(
+            "exclusion",
+            "self.increments[self.me - 1] - 1",
+            "self.increments[self.me - 1] - 2",
+        ),
+        breaks(
+            "exclusion",
+            "self.highest_sequence_number += ",
+            "self.highest_sequence_number = ",
+        ),
+        breaks(
+            "exclusion",
+            "self.highest_sequence_number += ",
+            "self.highest_sequence_number -= ",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "self.highest_sequence_number += ",
+            "self.highest_sequence_number = self.our_sequence_number + ",
+        ),
+        breaks("deadlock", "        super().acquire()  # adds the last 1\n", ""),
+        harmless(
+            "with steps of one for all it is the algorithm without priority",
+            "self.highest_sequence_number += self.increments[self.me - 1] - 1",
+            "pass",
+        ),
+    ),
+    *of(
+        "singhal-heuristic",
+        breaks(
+            "starvation",
+            "            if stranger:\n                self.ask(i)  # so that it comes",
+            "            if False:\n                self.ask(i)  # so that it comes",
+            THREE_TWICE,
+        ),
+        breaks(
+            "starvation",
+            'is None:\n            if self.state == "R" and stranger:',
+            "is None:\n            if False:",
+            THREE,
+        ),
+        breaks(
+            "starvation",
+            'self.state == "H":\n            self.hand_over()\n\n',
+            "False:\n            self.hand_over()\n\n",
+        ),
+        breaks(
+            "invariant",
+            'elif self.state == "H":\n            self.hand_over()\n\n',
+            "else:\n            self.hand_over()\n\n",
+        ),
+        breaks("invariant", "        newer[self.me - 1] = True\n", ""),
+        breaks("remote error", "[ours > theirs for", "[ours >= theirs for", THREE_TWICE),
+        breaks(
+            "starvation",
+            "self.token)\n            self.token = None\n",
+            "self.token)\n",
+            THREE_TWICE,
+        ),
+        breaks(
+            "remote error",
+            "self.sv, self.sn = self.token.tsv, self.token.tsn",
+            "self.sn = self.token.tsn",
+        ),
+        breaks("deadlock", "% n < step", "% n > step"),
+        harmless(
+            "to be asked twice, or without need, does nobody harm",
+            'is None:\n            if self.state == "R" and stranger:',
+            'is None:\n            if self.state == "R":',
+        ),
+    ),
+    *of(
+        "sanders",
+        breaks(
+            "deadlock",
+            "self.information.informing_set(self.me):",
+            "self.information.informing_set(self.me)[1:]:",
+        ),
+        breaks(
+            "remote error", "if self.status_set >> request[1] & 1:", "if False:", THREE
+        ),
+        breaks(
+            "remote error",
+            "self.information.status_set(self.me)",
+            "self.information.request_set(self.me)",
+            THREE,
+        ),
+        breaks(
+            "remote error",
+            "        self.locked_members = 0\n        for member in self.information",
+            "        for member in self.information",
+        ),
+        breaks(
+            "deadlock",
+            "        super().lock_next()\n        while",
+            "        while",
+            THREE,
+        ),
+        breaks("deadlock", "self.overtaken(before[0][1])", "pass", GRID),
+        harmless(
+            "with Maekawa's sets whoever gets our permission informs us",
+            "while self.locking is None and self.waiting_queue:",
+            "while False:",
+            THREE,
+        ),
+    ),
+    *of(
+        "ricart-agrawala-broadcast",
+        breaks("remote error", "if self.me in message.recipients:", "if True:", THREE),
+        breaks("deadlock", "if self.me in message.recipients:", "if False:"),
+        breaks("remote error", "self.reply_deferred = 0  #", "pass  #"),
+        breaks("deadlock", "if recipients:", "if len(recipients) > 1:"),
+        breaks("deadlock", "BroadcastReply(recipients)", "BroadcastReply(())"),
+        breaks(
+            "deadlock",
+            "BroadcastReply(recipients)",
+            "BroadcastReply(recipients[:1])",
+            THREE,
+        ),
+        breaks(
+            "remote error",
+            "tuple(nodes_in(self.reply_deferred))",
+            "tuple(self.others())",
+            THREE,
+        ),
+        breaks("invariant", "        super().release()\n", ""),
+        harmless("what names nobody tells nobody", "if recipients:", "if True:"),
+    ),
+    *of(
+        "helary-plouzeau-raynal",
+        breaks(
+            "starvation",
+            "if message.time <= self.requested[k - 1]:",
+            "if False:",
+            THREE_TWICE,
+        ),
+        breaks(
+            "remote error",
+            "self.way_back = replaced(self.way_back, k, sender)",
+            "self.way_back = replaced(self.way_back, k, k)",
+            LINE,
+        ),
+        breaks("starvation", "        self.propagate(message)\n", "", LINE),
+        breaks(
+            "invariant",
+            "if self.granted is not None and not self.requesting:",
+            "if self.granted is not None:",
+        ),
+        breaks(
+            "deadlock",
+            "if self.requested[j - 1] > granted[j - 1]",
+            "if self.requested[j - 1] > granted[j - 1] + 1",
+        ),
+        breaks("exclusion", "        self.granted = None\n", ""),
+        breaks("remote error", "replaced(granted, oldest, time)", "granted"),
+        breaks("deadlock", "return max(self.requested) + 1", "return 1"),
+        breaks(
+            "starvation",
+            "if j not in request.sent_to]",
+            "if j not in request.sent_to][:1]",
+            LINE,
+        ),
+        harmless(
+            "who is sent a request again knows it; only the messages are more",
+            "        sent_to = tuple(sorted((*request.sent_to, *onward)))\n",
+            "        sent_to = tuple(sorted((*request.sent_to, self.me)))\n",
+            THREE,
+        ),
+    ),
+    *of(
+        "raynal-prime",
+        breaks(
+            "starvation",
+            "        else:\n            self.pass_on()\n\n    def pass_on",
+            "\n    def pass_on",
+        ),
+        breaks(
+            "deadlock",
+            "        self.requesting = False\n        self.pass_on()\n",
+            "        self.requesting = False\n",
+        ),
+        breaks("remote error", "        self.product *= change\n", ""),
+        breaks("deadlock", "self.product *= message.change", "self.product = message.change"),
+        breaks(
+            "exclusion", "product_at(self.first_holder, len(self.members))", "self.ours"
+        ),
+        breaks(
+            "invariant",
+            "        if self.product != self.ours:\n            return\n",
+            "",
+            THREE,
+        ),
+        breaks(
+            "starvation",
+            "primes[node % nodes])",
+            "primes[(node + 1) % nodes])",
+            Cluster(4, None),
         ),
     ),
 )

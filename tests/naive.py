@@ -30,6 +30,7 @@ class World(NamedTuple):
     fences: tuple[int, ...]
     latest: int = 0  # fence of a grant
     fell: bool = False
+    reading: frozenset[NodeId] = frozenset()
 
 
 class Found(NamedTuple):
@@ -60,7 +61,7 @@ def explore(model: Model) -> Found:
                 if then not in seen:
                     seen.add(then)
                     following.append(then)
-        if any(len(then.inside) > model.capacity for then in following):
+        if any(crowded(then, model) for then in following):
             return Found(len(seen), transitions, depth + 1, "exclusion")
         if any(then.fell for then in following):
             return Found(len(seen), transitions, depth + 1, "fence")
@@ -69,19 +70,28 @@ def explore(model: Model) -> Found:
         layer, depth = following, depth + 1
 
 
+def crowded(world: World, model: Model) -> bool:
+    return len(world.inside) > model.capacity and not world.inside <= world.reading
+
+
 def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
     for peer in peers:
         me = peer.me
         if me in world.inside:
             peer.restore(world.peers[me - 1])
             peer.release()
-            yield carry_out(world._replace(inside=world.inside - {me}), model, peer)
+            inside, reading = world.inside - {me}, world.reading - {me}
+            yield carry_out(world._replace(inside=inside, reading=reading), model, peer)
         elif me not in world.waiting and world.left[me - 1]:
+            left = tuple(n - (i == me) for i, n in enumerate(world.left, 1))
+            asked = world._replace(left=left, waiting=world.waiting | {me})
             peer.restore(world.peers[me - 1])
             peer.acquire()
-            left = tuple(n - (i == me) for i, n in enumerate(world.left, 1))
-            waiting = world.waiting | {me}
-            yield carry_out(world._replace(left=left, waiting=waiting), model, peer)
+            yield carry_out(asked, model, peer)
+            if model.readers:
+                peer.restore(world.peers[me - 1])
+                peer.acquire_shared()
+                yield carry_out(asked._replace(reading=world.reading | {me}), model, peer)
     for flight in deliverable(world.flights, model.network.fifo):
         peer = peers[flight.to - 1]
         peer.restore(world.peers[flight.to - 1])

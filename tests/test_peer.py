@@ -81,7 +81,11 @@ def test_a_message_of_another_algorithm_is_a_remote_error(entry: Algorithm) -> N
 
 # What a correct node may send to one that has asked for nothing.
 SENSIBLE = {"request", "inquire", "token"}
-SENSIBLE_IN = {("suzuki-kasami", "privilege")}
+SENSIBLE_IN = {
+    ("suzuki-kasami", "privilege"),
+    ("srimani-reddy", "privilege"),
+    ("ricart-agrawala-broadcast", "broadcast_reply"),
+}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError
+from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
 from peerlock.core.peer import NodeId, Peer
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import Constant, Exponential, Matrix, Uniform, parse_latency
@@ -137,7 +137,7 @@ def test_a_schedule_by_hand_is_kept() -> None:
 def test_as_many_entries_as_asked_for(name: str, load: str) -> None:
     report = simulate(Scenario(name, 5, 37, parse_load(load)))
     assert report.entries == 37
-    assert report.max_inside == 1
+    assert report.max_inside <= algorithm(name).capacity()
 
 
 @pytest.mark.parametrize("name", CORRECT)

@@ -14,8 +14,13 @@ from typing import Any
 
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
+from peerlock.algorithms.helary_plouzeau_raynal import (
+    HelaryPlouzeauRaynal,
+    HelaryPlouzeauRaynalBehind,
+)
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
+from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.museum import (
     CarvalhoRoucairolUnaware,
     CentralLifo,
@@ -30,10 +35,37 @@ from peerlock.algorithms.museum import (
     TokenRingRegenerated,
 )
 from peerlock.algorithms.naimi_trehel import NaimiTrehel
+from peerlock.algorithms.neilsen_mizuno import NeilsenMizuno
 from peerlock.algorithms.raymond import Raymond
+from peerlock.algorithms.raymond_k import RaymondK
+from peerlock.algorithms.raynal_prime import RaynalPrime, RaynalPrime1989
+from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
+from peerlock.algorithms.ricart_agrawala_bounded import (
+    RicartAgrawalaBounded,
+    RicartAgrawalaTooSmall,
+)
+from peerlock.algorithms.ricart_agrawala_broadcast import (
+    RicartAgrawalaBroadcast,
+    RicartAgrawalaUnnamed,
+)
+from peerlock.algorithms.ricart_agrawala_priority import RicartAgrawalaPriority
+from peerlock.algorithms.ricart_agrawala_ring import RicartAgrawalaRing
+from peerlock.algorithms.ricart_agrawala_ring_notes import (
+    RicartAgrawalaRingNotes,
+    RicartAgrawalaRingNotes1980,
+)
+from peerlock.algorithms.ricart_agrawala_token import (
+    RicartAgrawalaToken,
+    RicartAgrawalaTokenSurvey,
+)
+from peerlock.algorithms.sanders import Sanders, SandersUninformed
+from peerlock.algorithms.singhal_dynamic import SinghalDynamic
+from peerlock.algorithms.singhal_heuristic import SinghalDiscarding, SinghalHeuristic
+from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import SuzukiKasami
 from peerlock.algorithms.token_ring import TokenRing
+from peerlock.algorithms.weighted_majority import WeightedMajority
 from peerlock.core.peer import Peer
 from peerlock.core.quorums import KINDS, QuorumSystem
 from peerlock.core.topology import Topology, topology
@@ -59,18 +91,33 @@ class Algorithm:
     peer: type[Peer]
     source: str  # who published it
     year: int
-    family: str  # permission, token, or museum for what is known to be wrong
+    family: str  # permission, token, several at a time, or museum for what is wrong
     messages: str  # per entry, as the paper counts them
     fifo: bool = False  # needs messages between two nodes to stay in order
-    takes: str = ""  # the structure it is built on: "quorums", "topology" or none
+    takes: str = ""  # what it is built on: "quorums", "topology", "permits" or nothing
     topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
     rests: bool = True  # when nobody asks, messages cease
     verdict: str = "holds"  # what a search of all schedules finds
     exhibit: Exhibit = Exhibit()
 
+    @property
+    def shares(self) -> bool:
+        """Readers may be inside together."""
+        return "shared lock" in self.serves
+
+    def capacity(self, permits: int | None = None) -> int:
+        """How many may be inside together, other than readers."""
+        if self.takes != "permits":
+            return 1
+        return DEFAULT_PERMITS if permits is None else permits
+
     def settings(
-        self, nodes: int, quorums: str | None = None, topology: str | None = None
+        self,
+        nodes: int,
+        quorums: str | None = None,
+        topology: str | None = None,
+        permits: int | None = None,
     ) -> dict[str, Any]:
         """Arguments to make the peers with, from the names of structures a user gives."""
         if nodes < 1:
@@ -82,6 +129,11 @@ class Algorithm:
         if topology is not None:
             self._must_take("topology")
             chosen["topology"] = self._topology(topology, nodes)
+        if permits is not None:
+            self._must_take("permits")
+            if permits < 1:
+                raise UsageError(f"at least 1 must be let in, not {permits}")
+            chosen["permits"] = permits
         return chosen
 
     def _must_take(self, structure: str) -> None:
@@ -107,6 +159,7 @@ class Algorithm:
 
 
 TREES = ("line", "star", "tree", "edges")
+DEFAULT_PERMITS = 2
 
 CATALOGUE: tuple[Algorithm, ...] = (
     Algorithm(
@@ -138,6 +191,48 @@ CATALOGUE: tuple[Algorithm, ...] = (
         serves=("lock",),
     ),
     Algorithm(
+        name="ricart-agrawala-bounded",
+        peer=RicartAgrawalaBounded,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-priority",
+        peer=RicartAgrawalaPriority,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-broadcast",
+        peer=RicartAgrawalaBroadcast,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N light, 2 heavy, on a broadcast medium",
+    ),
+    Algorithm(
+        name="ricart-agrawala-ring",
+        peer=RicartAgrawalaRing,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N",
+    ),
+    Algorithm(
+        name="ricart-agrawala-ring-notes",
+        peer=RicartAgrawalaRingNotes,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N light, ≤ 2N−1",
+    ),
+    Algorithm(
         name="carvalho-roucairol",
         peer=CarvalhoRoucairol,
         source="Carvalho, Roucairol",
@@ -147,12 +242,71 @@ CATALOGUE: tuple[Algorithm, ...] = (
         serves=("lock",),
     ),
     Algorithm(
+        name="raynal-prime",
+        peer=RaynalPrime,
+        source="Raynal; Velazquez",
+        year=1993,
+        family="permission",
+        messages="(N−1) heavy … (N−1)²",
+        rests=False,
+    ),
+    Algorithm(
+        name="singhal-dynamic",
+        peer=SinghalDynamic,
+        source="Singhal",
+        year=1992,
+        family="permission",
+        messages="(N−1) light … 3(N−1)/2; 2(N−1) saturated",
+        fifo=True,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="majority",
+        peer=Majority,
+        source="Thomas",
+        year=1979,
+        family="permission",
+        messages="3⌈(N−1)/2⌉ light, ≤ 5⌈(N−1)/2⌉",
+        fifo=True,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="weighted-majority",
+        peer=WeightedMajority,
+        source="Gifford",
+        year=1979,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1), K by the votes",
+        fifo=True,
+        serves=("lock",),
+    ),
+    Algorithm(
         name="maekawa",
         peer=Maekawa,
         source="Maekawa; Sanders",
         year=1987,
         family="permission",
         messages="3(K−1) light, ≤ 5(K−1)",
+        fifo=True,
+        takes="quorums",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-token",
+        peer=RicartAgrawalaToken,
+        source="Ricart, Agrawala",
+        year=1983,
+        family="token",
+        messages="0 or N",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="sanders",
+        peer=Sanders,
+        source="Sanders",
+        year=1987,
+        family="permission",
+        messages="|I−{i}| + 2|R−{i}| light",
         fifo=True,
         takes="quorums",
         serves=("lock",),
@@ -169,6 +323,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         serves=("lock",),
     ),
     Algorithm(
+        name="helary-plouzeau-raynal",
+        peer=HelaryPlouzeauRaynal,
+        source="Hélary, Plouzeau, Raynal",
+        year=1988,
+        family="token",
+        messages="complete N; ring N … 2N; line N … 2(N−1); tree N … N−1+D",
+        takes="topology",
+        topologies=("complete", "ring", *TREES),
+    ),
+    Algorithm(
         name="raymond",
         peer=Raymond,
         source="Raymond",
@@ -177,6 +341,26 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="≤ 2D, about log N; about 4 heavy",
         takes="topology",
         topologies=TREES,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="neilsen-mizuno",
+        peer=NeilsenMizuno,
+        source="Neilsen, Mizuno",
+        year=1991,
+        family="token",
+        messages="≤ D+1: star 3, line N",
+        takes="topology",
+        topologies=TREES,
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="singhal-heuristic",
+        peer=SinghalHeuristic,
+        source="Singhal",
+        year=1989,
+        family="token",
+        messages="(N+1)/2 light, N heavy",
         serves=("lock",),
     ),
     Algorithm(
@@ -196,6 +380,35 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="1 heavy … unbounded when idle",
         rests=False,
+    ),
+    Algorithm(
+        name="ricart-agrawala-readers-writers",
+        peer=ReadersWriters,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock", "shared lock"),
+    ),
+    Algorithm(
+        name="raymond-k",
+        peer=RaymondK,
+        source="Raymond",
+        year=1989,
+        family="several",
+        messages="≤ 2(N−1)",
+        takes="permits",
+        serves=("semaphore",),
+    ),
+    Algorithm(
+        name="srimani-reddy",
+        peer=SrimaniReddy,
+        source="Srimani, Reddy",
+        year=1992,
+        family="several",
+        messages="0 or N … N+k−1",
+        takes="permits",
+        serves=("semaphore",),
     ),
     Algorithm(
         name="maekawa-1985",
@@ -219,6 +432,27 @@ CATALOGUE: tuple[Algorithm, ...] = (
         fifo=True,
         takes="quorums",
         verdict="deadlock",
+    ),
+    Algorithm(
+        name="sanders-uninformed",
+        peer=SandersUninformed,
+        source="Velazquez",
+        year=1993,
+        family="museum",
+        messages="2(N−1)",
+        fifo=True,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="raynal-prime-1989",
+        peer=RaynalPrime1989,
+        source="Raynal",
+        year=1989,
+        family="museum",
+        messages="2(N−1) … 2(N−1)²",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=2, requests=None),
     ),
     Algorithm(
         name="central-lifo",
@@ -280,6 +514,34 @@ CATALOGUE: tuple[Algorithm, ...] = (
         exhibit=Exhibit(requests=(3, 3, 1)),
     ),
     Algorithm(
+        name="ricart-agrawala-too-small",
+        peer=RicartAgrawalaTooSmall,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-ring-notes-1980",
+        peer=RicartAgrawalaRingNotes1980,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="N light, ≤ 2N−1",
+        verdict="deadlock",
+    ),
+    Algorithm(
+        name="ricart-agrawala-unnamed",
+        peer=RicartAgrawalaUnnamed,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="N light, 2 heavy, on a broadcast medium",
+        verdict="exclusion",
+    ),
+    Algorithm(
         name="carvalho-roucairol-unaware",
         peer=CarvalhoRoucairolUnaware,
         source="made from Carvalho, Roucairol",
@@ -288,6 +550,15 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="0 … 2(N−1)",
         verdict="exclusion",
         exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-token-survey",
+        peer=RicartAgrawalaTokenSurvey,
+        source="Ricart, Agrawala; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N",
+        verdict="starvation",
     ),
     Algorithm(
         name="suzuki-kasami-divisible",
@@ -309,6 +580,26 @@ CATALOGUE: tuple[Algorithm, ...] = (
         fifo=True,
         verdict="starvation",
         exhibit=Exhibit(requests=None),
+    ),
+    Algorithm(
+        name="helary-plouzeau-raynal-behind",
+        peer=HelaryPlouzeauRaynalBehind,
+        source="Hélary and others; Velazquez",
+        year=1993,
+        family="museum",
+        messages="N on a complete network",
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 2, 1)),
+    ),
+    Algorithm(
+        name="singhal-discarding",
+        peer=SinghalDiscarding,
+        source="Singhal; Velazquez",
+        year=1993,
+        family="museum",
+        messages="(N+1)/2 light, N heavy",
+        verdict="starvation",
+        exhibit=Exhibit(requests=(1, 1, 2)),
     ),
     Algorithm(
         name="token-ring-regenerated",

@@ -27,6 +27,7 @@ Where this file departs from the paper's listing, and why:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError
@@ -47,7 +48,7 @@ REPLY = Reply()
 
 @dataclass(eq=False)
 class RicartAgrawala(Peer):
-    messages = (Request, Reply)
+    messages: ClassVar[tuple[type, ...]] = (Request, Reply)
 
     # The sequence number chosen by a request originating at this node.
     our_sequence_number: int = 0
@@ -73,8 +74,11 @@ class RicartAgrawala(Peer):
         self.our_sequence_number = self.highest_sequence_number + 1
         self.highest_sequence_number = self.our_sequence_number
         self.outstanding_reply_count = len(self.members) - 1
-        self.broadcast(Request(self.our_sequence_number))
+        self.ask_everyone()
         self.enter_if_all_replied()
+
+    def ask_everyone(self) -> None:
+        self.broadcast(Request(self.our_sequence_number))
 
     def release(self) -> None:
         assert self.requesting_critical_section

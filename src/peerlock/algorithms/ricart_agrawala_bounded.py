@@ -17,8 +17,9 @@ one of them has wrapped round.
 
 Where this file departs from the paper, and why:
   * The paper shows that outstanding numbers are close to each other.  A node also compares
-    a REQUEST with the highest number it has seen, whose request may be over; the check of
-    every schedule shows that these are never more than N-1 apart either.
+    a REQUEST with the highest number it has seen, whose request may be over; in all
+    schedules searched, of two and three nodes, these are no more than N-1 apart either.
+  * The paper's conclusion asks for M ≥ 2N.  2N-1, as in its section 6.4, is enough.
   * To increase the smaller residue by M, if they are N or more apart, is to turn the
     result of the comparison round, and that is what `later` does.
   * Our own REQUEST counts as seen, as in the file of the unbounded algorithm.

@@ -47,6 +47,7 @@ class Model:
     requests: tuple[int, ...] | None  # by each node; None is without end
     network: Network
     capacity: int = 1  # how many may be inside together
+    readers: bool = False  # each request may be a reader's, and readers go together
     fences: bool = True  # watch that they grow from grant to grant
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
 
@@ -58,14 +59,16 @@ def model(
     network: Network | None = None,
     quorums: str | None = None,
     topology: str | None = None,
+    permits: int | None = None,
 ) -> Model:
     """A cluster of an algorithm of the catalogue, on the network that its card asks for.
 
     Where nodes may crash, what they knew is gone with them, and it is the number of the
     view that makes fences grow, which a peer does not know; so nobody watches them then.
+    Where several are inside together their fences need not grow.
     """
     entry = algorithm(name)
-    settings: dict[str, Any] = {**entry.settings(nodes, quorums, topology)}
+    settings = entry.settings(nodes, quorums, topology, permits)
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
     return Model(
@@ -74,7 +77,9 @@ def model(
         nodes=nodes,
         requests=_of_each(requests, nodes),
         network=network,
-        fences=not network.crashes,
+        capacity=entry.capacity(permits),
+        readers=entry.shares,
+        fences=not network.crashes and not entry.shares and entry.capacity(permits) == 1,
     )
 
 

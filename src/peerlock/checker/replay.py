@@ -63,6 +63,9 @@ class Stage:
             case "request":
                 self.note(Kind.REQUEST, node)
                 peer.acquire()
+            case "read":
+                self.note(Kind.REQUEST, node, note="shared")
+                peer.acquire_shared()
             case "leave":
                 self.note(Kind.LEAVE, node)
                 peer.release()

@@ -187,8 +187,8 @@ class Search:
         if move.beyond:
             return BEYOND
         breach = move.breach
-        if move.granted and len(inside := self._inside(at)) >= self.model.capacity:
-            breach = too_many({*inside, index + 1}, index + 1)
+        if move.granted and not self._may_join(at, move.reading):
+            breach = too_many({*self._inside(at), index + 1}, index + 1)
         if breach is not None:
             self._report(breach, number, len(self.arrows) - self.first_arrow[number])
             return BREACH
@@ -214,6 +214,13 @@ class Search:
             self._overspent += 1
             return OVERSPENT
         return state + unit + move.delta
+
+    def _may_join(self, at: list[int], reading: bool) -> bool:
+        locals_ = [sites.local(site) for sites, site in zip(self.sites, at, strict=True)]
+        inside = [local for local in locals_ if local.phase is Phase.INSIDE]
+        if reading and all(local.reading for local in inside):
+            return True
+        return len(inside) < self.model.capacity
 
     def _inside(self, at: list[int]) -> set[NodeId]:
         return {

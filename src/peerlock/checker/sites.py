@@ -50,6 +50,7 @@ class Local(NamedTuple):
     phase: Phase
     left: int  # requests still to be made
     timers: tuple[str, ...] = ()
+    reading: bool = False  # the request it has is a reader's
 
 
 GONE = Local((), Phase.CRASHED, 0)
@@ -68,7 +69,7 @@ class Letter(NamedTuple):
 class Step(NamedTuple):
     """Something that can happen at a site."""
 
-    what: str  # request, leave, receive, timer, or one of the faults
+    what: str  # request, read, leave, receive, timer, or one of the faults
     letter: int = 0
     timer: str = ""
 
@@ -121,6 +122,7 @@ class Outcome(NamedTuple):
     local: int
     pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
     granted: bool = False
+    reading: bool = False
     breach: Breach | None = None
     beyond: bool = False
 
@@ -134,6 +136,7 @@ class Special(NamedTuple):
     delta: int
     pushes: Pushes
     granted: bool = False
+    reading: bool = False  # it is a reader that was granted
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
     beyond: bool = False  # leads to where the search does not go
@@ -257,7 +260,7 @@ class Sites:
     def start(self) -> Outcome:
         left = 1 if self.model.requests is None else self.model.requests[self.index]
         self._peer.start()
-        return self._outcome(Phase.IDLE, left, ())
+        return self._outcome(Local((), Phase.IDLE, left))
 
     def asking_again(self, number: int) -> int:
         """The same site, except that an idle node has a request to make."""
@@ -304,7 +307,7 @@ class Sites:
     def _is_still(self, number: int) -> bool:
         """Nothing happens here unless the node asks, or the network makes a fault."""
         may_happen = {action.what for action in self.actions[number]}
-        return may_happen <= {"request", *FAULTS}
+        return may_happen <= {"request", "read", *FAULTS}
 
     def sends(self, number: int) -> list[int]:
         """How many messages each move sends, in the order of the moves."""
@@ -330,6 +333,8 @@ class Sites:
             return
         if local.phase is Phase.IDLE and local.left:
             yield REQUEST, self._input(number, site, "request")
+            if self.model.readers:
+                yield READ, self._input(number, site, "read")
         if local.phase is Phase.INSIDE:
             yield LEAVE, self._input(number, site, "leave")
         for timer in local.timers:
@@ -393,27 +398,30 @@ class Sites:
             text = f"{self.me} is let in with a fence that does not grow"
             breach = Breach("fence", self.me, text)
         if breach is not None or outcome.beyond:
-            return Special(0, (), outcome.granted, breach, beyond=outcome.beyond)
+            return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
         then = (outcome.local, fences, self._unaware(inbox))
-        return Special(self._change(number, then), outcome.pushes[knows], granted=True)
+        delta = self._change(number, then)
+        return Special(delta, outcome.pushes[knows], True, outcome.reading)
 
     def _ask_peer(
         self, local_id: int, what: str, message: int, sender: NodeId, timer: str
     ) -> Outcome:
         local = self.locals[local_id]
         self._peer.restore(local.snapshot)
-        phase, left, timers = local.phase, local.left, local.timers
+        then = local
         try:
             match what:
-                case "request":
-                    left -= self.model.requests is not None
-                    phase = Phase.WAITING
-                    self._peer.acquire()
+                case "request" | "read":
+                    left = local.left - (self.model.requests is not None)
+                    reading = what == "read"
+                    then = local._replace(phase=Phase.WAITING, left=left, reading=reading)
+                    (self._peer.acquire_shared if reading else self._peer.acquire)()
                 case "leave":
-                    phase = Phase.IDLE
+                    then = local._replace(phase=Phase.IDLE, reading=False)
                     self._peer.release()
                 case "timer":
-                    timers = tuple(name for name in timers if name != timer)
+                    others = tuple(name for name in local.timers if name != timer)
+                    then = local._replace(timers=others)
                     self._peer.timer(timer)
                 case "receive":
                     self._peer.receive(sender, self._messages.values[message])
@@ -423,15 +431,15 @@ class Sites:
         except Exception as error:  # whatever it is, it is a bug of the algorithm
             self._peer.drain()
             return self._broken("invariant", f"{self.me} fails: {error!r}")
-        return self._outcome(phase, left, timers)
+        return self._outcome(then)
 
     def _broken(self, name: str, text: str) -> Outcome:
         return Outcome(0, breach=Breach(name, self.me, text))
 
-    def _outcome(self, phase: Phase, left: int, timers: tuple[str, ...]) -> Outcome:
+    def _outcome(self, then: Local) -> Outcome:
         """Carry out what the peer has left in its outbox."""
         sends: list[tuple[NodeId, int, bool]] = []  # to, message, sent after the grant
-        granted, armed = False, set(timers)
+        granted, phase, armed = False, then.phase, set(then.timers)
         for effect in self._peer.drain():
             match effect:
                 case Send(to, message):
@@ -450,7 +458,9 @@ class Sites:
                     armed.discard(name)
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
-        local = Local(self._peer.snapshot(), phase, left, tuple(sorted(armed)))
+        local = then._replace(
+            snapshot=self._peer.snapshot(), phase=phase, timers=tuple(sorted(armed))
+        )
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
@@ -461,6 +471,7 @@ class Sites:
                 ),
             ),
             granted=granted,
+            reading=then.reading,
             beyond=within is not None and not within(local.snapshot),
         )
 
@@ -473,4 +484,4 @@ class Sites:
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 
 
-REQUEST, LEAVE, CRASH = Step("request"), Step("leave"), Step("crash")
+REQUEST, READ, LEAVE, CRASH = map(Step, ("request", "read", "leave", "crash"))

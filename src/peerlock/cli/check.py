@@ -30,6 +30,7 @@ from peerlock.cli.output import (
     console,
     json_option,
     must_be_drawable,
+    permits_option,
     plain_table,
     print_json,
     trace_option,
@@ -62,6 +63,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option(
     "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
 )
+@permits_option
 @click.option("--losses", type=click.IntRange(0, 99), help="Messages that may be lost.")
 @click.option(
     "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
@@ -118,6 +120,7 @@ def model_from(
     fifo: bool | None,
     quorums: str | None,
     topology: str | None,
+    permits: int | None,
     losses: int | None,
     duplicates: int | None,
     crashes: int | None,
@@ -136,7 +139,7 @@ def model_from(
     if nodes is None:
         nodes, quorums = shown.nodes, quorums or shown.quorums
     asked = None if forever else parse_requests(requests) if requests else shown.requests
-    chosen = model(name, nodes, asked, network, quorums, topology)
+    chosen = model(name, nodes, asked, network, quorums, topology, permits)
     return replace(chosen, fences=chosen.fences and not no_fences)
 
 

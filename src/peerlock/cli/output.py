@@ -35,6 +35,11 @@ nodes_option = click.option(
 )
 
 
+permits_option = click.option(
+    "--permits", type=int, metavar="K", help="How many may be inside, for semaphores."
+)
+
+
 def trace_option(what: str) -> Callable[[F], F]:
     return click.option(
         "--trace",

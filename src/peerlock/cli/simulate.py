@@ -17,6 +17,7 @@ from peerlock.cli.output import (
     json_option,
     must_be_drawable,
     nodes_option,
+    permits_option,
     plain_table,
     print_json,
     progress,
@@ -52,6 +53,13 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
 @click.option("--quorums", metavar="KIND", help="plane, grid or majority.")
 @click.option(
     "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
+)
+@permits_option
+@click.option(
+    "--shared",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    help="How likely a request is a reader's.",
 )
 @click.option(
     "--latency",
@@ -116,6 +124,8 @@ def scenario_from(
     hold: float,
     quorums: str | None,
     topology: str | None,
+    permits: int | None,
+    shared: float,
     latency: str,
     fifo: bool | None,
     loss: float,
@@ -125,7 +135,7 @@ def scenario_from(
     seed: int,
 ) -> Scenario:
     entry = algorithm(name)
-    entry.settings(nodes, quorums, topology)  # complains before anything is done
+    entry.settings(nodes, quorums, topology, permits)  # complains before anything is done
     network = Network(
         latency=parse_latency(latency),
         fifo=entry.fifo if fifo is None else fifo,
@@ -144,6 +154,8 @@ def scenario_from(
         hold=hold,
         quorums=quorums,
         topology=topology,
+        permits=permits,
+        shared=shared,
         seed=seed,
     )
 

@@ -148,6 +148,10 @@ class Peer(ABC):
     def acquire(self) -> None:
         """The local user wants in; a Grant follows, now or later."""
 
+    def acquire_shared(self) -> None:
+        """The same for a reader, whom others may join; here it goes in alone."""
+        self.acquire()
+
     @abstractmethod
     def release(self) -> None:
         """The local user, once granted, has left."""

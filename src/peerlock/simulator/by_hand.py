@@ -44,7 +44,7 @@ class ByHand:
         }
         self.flying: list[Flight] = []
         self.sent = 0
-        self.judge = Judge()
+        self.judge = Judge(self.algorithm.capacity(settings.get("permits")))
         self.trace = Trace(name, nodes)
         self._fences = dict.fromkeys(self.members, 0)
         self._steps = 0

@@ -17,33 +17,51 @@ class Violation(Exception):
 
 
 class Judge:
-    """Mutual exclusion, fences that grow, and nobody forgotten."""
+    """Who may be inside together, fences that grow, and nobody forgotten.
 
-    def __init__(self) -> None:
+    One at a time, unless there are more permits; readers with readers.  Fences grow from
+    entry to entry where one at a time is let in; a reader's is above every earlier
+    writer's, and a writer's above all.
+    """
+
+    def __init__(self, capacity: int = 1) -> None:
+        self.capacity = capacity
         self.waiting: set[NodeId] = set()
         self.inside: set[NodeId] = set()
+        self.readers: set[NodeId] = set()  # of those that wait or are inside
         self.last_fence = 0
+        self.last_writers_fence = 0
 
-    def requested(self, node: NodeId) -> None:
+    def requested(self, node: NodeId, shared: bool = False) -> None:
         self.waiting.add(node)
+        if shared:
+            self.readers.add(node)
 
     def granted(self, node: NodeId, fence: int) -> None:
         if node not in self.waiting:
             raise Violation(node, f"{node} is let in without having asked")
         self.waiting.remove(node)
         self.inside.add(node)
-        if len(self.inside) > 1:
+        if len(self.inside) > self.capacity and not self.inside <= self.readers:
             raise Violation(node, f"{listed(self.inside)} are inside together")
-        if fence <= self.last_fence:
-            raise Violation(node, f"{node}'s fence {fence} follows {self.last_fence}")
-        self.last_fence = fence
+        if self.capacity == 1:
+            reader = node in self.readers
+            before = self.last_writers_fence if reader else self.last_fence
+            if fence <= before:
+                raise Violation(node, f"{node}'s fence {fence} follows {before}")
+            if fence > self.last_fence:
+                self.last_fence = fence
+            if not reader:
+                self.last_writers_fence = fence
 
     def left(self, node: NodeId) -> None:
         self.inside.remove(node)
+        if self.readers:
+            self.readers.discard(node)
 
     def crashed(self, node: NodeId) -> None:
-        self.waiting.discard(node)
-        self.inside.discard(node)
+        for nodes in (self.waiting, self.inside, self.readers):
+            nodes.discard(node)
 
     def at_rest(self) -> None:
         """Nothing more can happen by itself."""

@@ -47,6 +47,8 @@ class Scenario:
     hold: float = 1.0  # time spent inside
     quorums: str | None = None
     topology: str | None = None
+    permits: int | None = None  # how many may be inside, for algorithms that take it
+    shared: float = 0.0  # the probability that a request is a reader's
     seed: int = 1
 
 
@@ -103,13 +105,15 @@ class Simulation:
         entry = algorithm(scenario.algorithm)
         self.network = scenario.network or Network(fifo=entry.fifo)
         self._must_make_sense()
-        settings = entry.settings(scenario.nodes, scenario.quorums, scenario.topology)
+        settings = entry.settings(
+            scenario.nodes, scenario.quorums, scenario.topology, scenario.permits
+        )
         self.members = tuple(range(1, scenario.nodes + 1))
         self.rng = Random(scenario.seed)
         self.now = 0.0
         self.rests = entry.rests
         self.requests_left = scenario.load.requests(scenario.entries)
-        self.judge = Judge()
+        self.judge = Judge(entry.capacity(scenario.permits))
         self.statistics = Statistics(scenario.nodes)
         self.remote_errors = 0
         self.events = 0
@@ -143,6 +147,8 @@ class Simulation:
             raise UsageError(f"entries must be at least 1, not {self.scenario.entries}")
         if self.scenario.hold < 0:
             raise UsageError("the time inside cannot be negative")
+        if not 0 <= self.scenario.shared <= 1:
+            raise UsageError(f"{self.scenario.shared} is no probability of shared requests")
         for crash in self.network.crashes:
             if not 1 <= crash.node <= self.scenario.nodes:
                 raise UsageError(f"node {crash.node} cannot crash: there is no such node")
@@ -222,11 +228,15 @@ class Simulation:
             self._queued[node] += 1
             return
         self.requests_left -= 1
-        self.judge.requested(node)
+        shared = self.scenario.shared > 0 and self.rng.random() < self.scenario.shared
+        self.judge.requested(node, shared)
         self.statistics.requested(node, self.now)
         if self._watched:
-            self._note(Kind.REQUEST, node)
-        self._peers[node].acquire()
+            self._note(Kind.REQUEST, node, note="shared" if shared else "")
+        if shared:
+            self._peers[node].acquire_shared()
+        else:
+            self._peers[node].acquire()
 
     def grant(self, node: NodeId) -> None:
         self._fences[node] += 1

@@ -60,7 +60,7 @@ def what(step: Step) -> str:
     """What happens, without when and to whom."""
     match step.kind:
         case Kind.REQUEST:
-            return "requests"
+            return "requests to read" if step.note == "shared" else "requests"
         case Kind.ENTER:
             return "enters" if step.fence is None else f"enters, fence {step.fence}"
         case Kind.LEAVE:

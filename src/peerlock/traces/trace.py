@@ -11,7 +11,7 @@ from peerlock.core.peer import NodeId
 
 
 class Kind(Enum):
-    REQUEST = "request"  # the user at `node` asks
+    REQUEST = "request"  # the user at `node` asks; `note` is "shared" for a reader
     ENTER = "enter"  # and is granted, with `fence`
     LEAVE = "leave"
     SEND = "send"  # `node` sends `message` to `peer`
