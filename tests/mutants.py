@@ -695,9 +695,7 @@ MUTANTS = (
             "self.information.informing_set(self.me):",
             "self.information.informing_set(self.me)[1:]:",
         ),
-        breaks(
-            "remote error", "if self.status_set >> request[1] & 1:", "if False:", THREE
-        ),
+        breaks("remote error", "if self.status_set >> request[1] & 1:", "if False:", THREE),
         breaks(
             "remote error",
             "self.information.status_set(self.me)",
@@ -799,7 +797,9 @@ MUTANTS = (
             "        self.requesting = False\n",
         ),
         breaks("remote error", "        self.product *= change\n", ""),
-        breaks("deadlock", "self.product *= message.change", "self.product = message.change"),
+        breaks(
+            "deadlock", "self.product *= message.change", "self.product = message.change"
+        ),
         breaks(
             "exclusion", "product_at(self.first_holder, len(self.members))", "self.ours"
         ),
