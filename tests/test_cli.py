@@ -54,7 +54,7 @@ def test_no_arguments_is_a_call_for_help(peerlock: Any) -> None:
 
 def test_list_has_every_algorithm(peerlock: Any) -> None:
     names = [a.name for a in CATALOGUE]
-    assert [a["name"] for a in peerlock("list", "--json").json] == names
+    assert {a["name"] for a in peerlock("list", "--json").json} == set(names)
     out = peerlock("list").out
     assert all(name in out for name in names)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, card
-from peerlock.cli.catalogue import headline, needs
+from peerlock.cli.catalogue import by_family, headline, needs
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "peerlock"
@@ -113,10 +113,15 @@ def readme_table() -> str:
         "| name | published by | family | messages per entry | needs | serves |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for a in CATALOGUE:
+    for a in by_family():
         if a.family != "museum":
             serves = ", ".join(a.serves) or "–"
-            cells = (f"`{a.name}`", f"{a.source}, {a.year}", a.family, a.messages)
+            cells = (
+                f"`{a.name}`",
+                f"{a.source}, {a.year}",
+                a.family,
+                a.messages.replace("|", r"\|"),
+            )
             lines.append(f"| {' | '.join(cells)} | {needs(a) or '–'} | {serves} |")
     return "\n".join(lines)
 

@@ -18,36 +18,44 @@ from peerlock.cli.output import console, json_option, plain_table, print_json
 @json_option
 def list_command(museum: bool, as_json: bool) -> None:
     """List the algorithms: what each costs and needs."""
-    wrong = [a for a in CATALOGUE if a.family == "museum"]
-    right = [] if museum else [a for a in CATALOGUE if a.family != "museum"]
+    shown = [a for a in by_family() if not museum or a.family == "museum"]
     if as_json:
-        print_json([facts(entry) for entry in right + wrong])
+        print_json([facts(entry) for entry in shown])
         return
     out = console()
-    if right:
-        out.print(catalogue_table(right))
-        out.print("\nThe museum: known to be wrong, and kept to show how\n")
-    out.print(museum_table(wrong))
+    for family, title in FAMILIES.items():
+        entries = [a for a in shown if a.family == family]
+        if entries:
+            out.print(f"\n[bold]{title}[/]\n")
+            make = museum_table if family == "museum" else catalogue_table
+            out.print(make(entries, out.width))
     out.print("\n[dim]peerlock show NAME tells more about one of them.[/]")
 
 
-def catalogue_table(entries: list[Algorithm]) -> Table:
-    table = plain_table(
-        "name", "published by", "year", "family", "messages per entry", "needs"
-    )
+FAMILIES = {
+    "permission": "Ask for permission",
+    "token": "Wait for the token",
+    "several": "Several at a time",
+    "museum": "The museum: known to be wrong, and kept to show how",
+}
+
+
+def by_family() -> list[Algorithm]:
+    return sorted(CATALOGUE, key=lambda a: list(FAMILIES).index(a.family))
+
+
+def catalogue_table(entries: list[Algorithm], width: int) -> Table:
+    """On a narrow terminal without who published it."""
+    headings = ["name", "messages per entry", "needs"]
+    wide = width >= 110
+    table = plain_table(*headings, *(["published by", "year"] if wide else []))
     for entry in entries:
-        table.add_row(
-            f"[bold cyan]{entry.name}[/]",
-            escape(entry.source),
-            str(entry.year),
-            entry.family,
-            entry.messages,
-            needs(entry) or "–",
-        )
+        cells = [f"[bold cyan]{entry.name}[/]", escape(entry.messages), needs(entry) or "–"]
+        table.add_row(*cells, *([escape(entry.source), str(entry.year)] if wide else []))
     return table
 
 
-def museum_table(entries: list[Algorithm]) -> Table:
+def museum_table(entries: list[Algorithm], width: int) -> Table:
     table = plain_table("name", "ends in", "what is wrong")
     for entry in entries:
         table.add_row(f"[bold cyan]{entry.name}[/]", entry.verdict, escape(headline(entry)))
