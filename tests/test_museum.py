@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
-from peerlock.algorithms.museum import SuzukiKasamiLifo
+from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.checker.model import Network, exhibit, model
 from peerlock.checker.report import check
 from peerlock.traces.trace import Kind
@@ -50,15 +50,8 @@ def test_a_token_that_is_not_lost_is_not_made_anew() -> None:
     assert check(chosen).violation is None
 
 
-@dataclass(eq=False)
-class RightEnd(SuzukiKasamiLifo):
-    """The museum's piece with its queue served from the right end."""
-
-    next_in_queue = 0
-
-
 def test_with_two_nodes_the_right_end_of_the_queue_starves_nobody() -> None:
-    """So it is the queue's order, not the numbers modulo 2, that is wrong."""
+    """So it is the queue's order, not the bounded numbers, that is wrong."""
     chosen = exhibit("suzuki-kasami-lifo")
-    right = replace(chosen, make=lambda node: RightEnd(node, (1, 2)), nodes=2)
+    right = replace(chosen, make=lambda node: SuzukiKasamiBounded(node, (1, 2), limit=1), nodes=2)
     assert check(right).holds

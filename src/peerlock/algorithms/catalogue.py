@@ -18,8 +18,10 @@ from peerlock.algorithms.helary_plouzeau_raynal import (
     HelaryPlouzeauRaynal,
     HelaryPlouzeauRaynalBehind,
 )
+from peerlock.algorithms.kakugawa import Kakugawa
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
+from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.museum import (
     CarvalhoRoucairolUnaware,
@@ -64,6 +66,7 @@ from peerlock.algorithms.singhal_dynamic import SinghalDynamic
 from peerlock.algorithms.singhal_heuristic import SinghalDiscarding, SinghalHeuristic
 from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import SuzukiKasami
+from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.algorithms.token_ring import TokenRing
 from peerlock.algorithms.weighted_majority import WeightedMajority
 from peerlock.core.peer import Peer
@@ -292,6 +295,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         serves=("lock",),
     ),
     Algorithm(
+        name="maekawa-sequential",
+        peer=MaekawaSequential,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="3(K−1)",
+        fifo=True,
+        takes="quorums",
+    ),
+    Algorithm(
         name="ricart-agrawala-token",
         peer=RicartAgrawalaToken,
         source="Ricart, Agrawala",
@@ -321,6 +334,14 @@ CATALOGUE: tuple[Algorithm, ...] = (
         takes="topology",
         topologies=("complete", "ring", *TREES),
         serves=("lock",),
+    ),
+    Algorithm(
+        name="suzuki-kasami-bounded",
+        peer=SuzukiKasamiBounded,
+        source="Suzuki, Kasami",
+        year=1985,
+        family="token",
+        messages="0 or N, and N−1 more every L requests of a node",
     ),
     Algorithm(
         name="helary-plouzeau-raynal",
@@ -407,6 +428,17 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1992,
         family="several",
         messages="0 or N … N+k−1",
+        takes="permits",
+        serves=("semaphore",),
+    ),
+    Algorithm(
+        name="kakugawa",
+        peer=Kakugawa,
+        source="Kakugawa and others",
+        year=1993,
+        family="several",
+        messages="3(s−1) light, ≤ 5(s−1)",
+        fifo=True,
         takes="permits",
         serves=("semaphore",),
     ),

@@ -20,7 +20,6 @@ Where this file departs from its sources, and why:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from peerlock.algorithms import central, maekawa, ricart_agrawala
 from peerlock.algorithms import lamport as lamport_1978
@@ -29,15 +28,10 @@ from peerlock.algorithms.central import Central
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
-from peerlock.algorithms.suzuki_kasami import (
-    Privilege,
-    Request,
-    SuzukiKasami,
-    replaced,
-)
+from peerlock.algorithms.suzuki_kasami import SuzukiKasami
+from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.algorithms.token_ring import Token, TokenRing
-from peerlock.core.bits import Nodes, all_but
-from peerlock.core.peer import NodeId
+from peerlock.core.peer import NodeId, setting
 
 
 @dataclass(eq=False)
@@ -184,75 +178,24 @@ class SuzukiKasamiDivisible(SuzukiKasami):
         self.requesting = False
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    pass
-
-
 @dataclass(eq=False)
-class SuzukiKasamiLifo(SuzukiKasami):
+class SuzukiKasamiLifo(SuzukiKasamiBounded):
     """The token's queue served last in, first out.
 
-    Made by taking the next node from the wrong end of Q.  Two nodes that keep asking
+    Made by putting whoever waits at the wrong end of Q.  Two nodes that keep asking
     pass the token to each other for ever, and a third one stays at the bottom of Q.
 
-    So that a state can come again, request numbers are kept modulo 2.  A REQUEST is
-    answered with RECEIVED, and a node's next one waits for all answers to the last: then
-    no node is more than one number behind, and the worst that comes of that is a token
-    for a node that does not want it any more, which passes it on.
+    So that a state can come again, request numbers are bounded, with an ACK for every
+    REQUEST.
     """
 
-    messages = (Request, Privilege, Received)  # type: ignore[assignment]  # one more
-    next_in_queue: ClassVar[int] = -1
+    limit: int = setting(1)
 
-    # The nodes that have not answered our latest REQUEST, and whether one more is due.
-    unanswered: Nodes = 0
-    due: bool = False
-
-    def acquire(self) -> None:
-        assert not self.requesting
-
-        self.requesting = True
-        if self.privilege is not None:
-            self.grant()
-        elif self.unanswered:
-            self.due = True
-        else:
-            self.ask()
-
-    def ask(self) -> None:
-        self.due = False
-        self.unanswered = all_but(self.me, len(self.members))
-        number = 1 - self.requested[self.me - 1]
-        self.requested = replaced(self.requested, self.me, number)
-        self.broadcast(Request(self.me, number))
-
-    def receive_received(self, sender: NodeId, message: Received) -> None:
-        self.unanswered &= ~(1 << sender)
-        if self.due and not self.unanswered:
-            self.ask()
-
-    def receive_privilege(self, sender: NodeId, message: Privilege) -> None:
-        self.due = False
-        queue = tuple(j for j in message.queue if j != self.me)
-        super().receive_privilege(sender, Privilege(queue, message.granted))
-
-    def receive_request(self, sender: NodeId, message: Request) -> None:
-        self.send(sender, Received())
-        self.requested = replaced(self.requested, sender, message.number)
-        if self.privilege is not None and not self.requesting:
-            self.hand_over(self.privilege.queue, self.privilege.granted)
-
-    def hand_over(self, queue: tuple[NodeId, ...], granted: tuple[int, ...]) -> None:
-        queue += tuple(
-            j
-            for j in self.members
-            if self.requested[j - 1] != granted[j - 1] and j not in queue
-        )
-        self.privilege = Privilege(queue, granted)
-        if queue:
-            self.send(queue[self.next_in_queue], self.privilege)
-            self.privilege = None
+    def queued(
+        self, queue: tuple[NodeId, ...], granted: tuple[int, ...]
+    ) -> tuple[NodeId, ...]:
+        newcomers = super().queued(queue, granted)[len(queue) :]
+        return (*reversed(newcomers), *queue)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,47 @@
+"""k-coteries: whom each node has to ask, so that at most k have all whom they asked.
+
+H. Kakugawa, S. Fujita, M. Yamashita, T. Ae, "Availability of k-Coterie", 1993; here after
+the survey of Velazquez.  A k-coterie is a set of quorums with three properties:
+
+  * non-intersection: to any h < k quorums, no two of which meet, there is one more that
+    meets none of them, so that the k-th may enter while k-1 are inside;
+  * intersection: of any k+1 quorums two meet, so that no more than k are inside;
+  * minimality: no quorum contains another one.
+
+The survey asks of the one more only that it misses *one* of the h.  With k = 3 the quorums
+{1}, {2, 3}, {2, 4}, {3, 4} would pass, and no three of them can be had at once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from peerlock.core.peer import NodeId
+from peerlock.core.quorums import Quorum, QuorumSystem, majority, plane
+
+
+@lru_cache
+def k_coterie(n: int, k: int) -> QuorumSystem:
+    """k groups of nodes, dealt out like cards, with a coterie each; i asks in its group.
+
+    Two quorums meet if and only if they are of one group.  So any k+1 of them meet
+    somewhere, and fewer than k leave a group free.  The groups differ by one node at most.
+    With more permits than nodes, each node is its own group, and nobody ever waits.
+
+    The k-majorities, any ⌈(n+1)/(k+1)⌉ nodes, are larger, and are not always a k-coterie:
+    for n = 8 and k = 3 that is 3 nodes, and no three such sets are disjoint.
+    """
+    if min(n, k) < 1:
+        raise ValueError(f"a k-coterie needs a node and a permit at least, not {n} and {k}")
+    return QuorumSystem("k-coterie", tuple(_in_group(i, n, k) for i in range(1, n + 1)))
+
+
+def _in_group(node: NodeId, n: int, k: int) -> Quorum:
+    group = range((node - 1) % k + 1, n + 1, k)
+    quorum = _coterie(len(group)).of(group.index(node) + 1)
+    return tuple(group[j - 1] for j in quorum)
+
+
+def _coterie(n: int) -> QuorumSystem:
+    """The smallest that we have; of two nodes the plane's {1} and {1, 2} are not minimal."""
+    return majority(n) if n == 2 else plane(n)
