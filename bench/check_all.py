@@ -101,6 +101,23 @@ ROWS = (
     Row("raynal-prime", 3, 2),
     Row("raynal-prime", 4, 1),
     Row("raynal-prime", 3, None),
+    Row("maekawa-sequential", 3, 2, PLANE),
+    Row("maekawa-sequential", 3, 2, GRID),
+    Row("maekawa-sequential", 4, 1, PLANE),
+    Row("maekawa-sequential", 4, 1, GRID),
+    Row("maekawa-sequential", 4, None, GRID),
+    Row("maekawa-cyclic", 3, 2, PLANE),
+    Row("maekawa-cyclic", 3, 2, GRID),
+    Row("maekawa-cyclic", 4, 1, PLANE),
+    Row("maekawa-cyclic", 4, 1, GRID),
+    Row("maekawa-cyclic", 4, None, GRID),
+    Row("kakugawa", 3, 2),
+    Row("kakugawa", 4, 1),
+    Row("kakugawa", 5, 1),
+    Row("kakugawa", 4, 2),
+    Row("suzuki-kasami-bounded", 3, 2),
+    Row("suzuki-kasami-bounded", 4, 1),
+    Row("suzuki-kasami-bounded", 2, None),
 )
 
 

@@ -20,7 +20,7 @@ from peerlock.core.peer import Peer
 @dataclass(frozen=True)
 class Cluster:
     nodes: int
-    requests: int | None  # by each node; None is without end
+    requests: int | tuple[int, ...] | None  # by each node; None is without end
     quorums: str | None = None
     topology: str | None = None
 
@@ -814,6 +814,170 @@ MUTANTS = (
             "primes[node % nodes])",
             "primes[(node + 1) % nodes])",
             Cluster(4, None),
+        ),
+    ),
+    *of(
+        "maekawa-sequential",
+        breaks("remote error", "        self.queue = self.queue[1:]\n", "", THREE),
+        breaks(
+            "deadlock",
+            "        if self.queue:\n            self.locked_for(self.queue[0])\n",
+            "",
+        ),
+        breaks("remote error", "if len(self.queue) == 1:", "if True:", THREE),
+        breaks(
+            "exclusion",
+            "self.locked_members == len(self.quorum)",
+            "self.locked_members == 1",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "return self.quorums.of(self.me)",
+            "return (self.me, *(j for j in self.quorums.of(self.me) if j != self.me))",
+            THREE,
+        ),
+        breaks(
+            "starvation",
+            "self.queue = (*self.queue, node)",
+            "self.queue = (*self.queue[:1], node, *self.queue[1:])",
+            Cluster(3, None, "grid"),
+        ),
+        breaks("invariant", "self.requesting, self.locked_members = False, 0", "pass"),
+    ),
+    *of(
+        "maekawa-cyclic",
+        breaks(
+            "deadlock",
+            "return self.quorums.of(origin)",
+            "return (origin, *(j for j in self.quorums.of(origin) if j != origin))",
+            THREE,
+        ),
+        breaks(
+            "remote error",
+            "way[way.index(self.me) + 1 :]",
+            "way[way.index(self.me) + 2 :]",
+            THREE,
+        ),
+        breaks("remote error", "Request(node)", "Request(self.me)", THREE),
+        breaks("invariant", "        self.locked_members = len(self.quorum)\n", ""),
+        breaks("deadlock", "            self.tell(node, Locked())\n", "            pass\n"),
+        breaks("invariant", "self.admit(message.origin)", "self.admit(sender)", GRID),
+        breaks(
+            "remote error",
+            "self.tell(self.way(self.me)[0], Request(self.me))",
+            "self.tell(self.way(self.me)[-1], Request(self.me))",
+            THREE,
+        ),
+    ),
+    *of(
+        "suzuki-kasami-bounded",
+        breaks(
+            "remote error",
+            "return (number + 1) % (self.limit + 2)",
+            "return (number + 1) % (self.limit + 1)",
+            Cluster(3, (1, 2, 1)),
+        ),
+        breaks(
+            "remote error",
+            "        elif self.unanswered:\n            self.held_back = True\n",
+            "",
+            Cluster(3, (2, 3, 0)),
+        ),
+        breaks(
+            "remote error",
+            "if self.held_back and not self.unanswered:",
+            "if self.held_back:",
+            Cluster(3, (2, 3, 0)),
+        ),
+        breaks(
+            "remote error",
+            "        if arrived:\n",
+            "        if self.place(j, number) < self.limit:\n",
+            Cluster(3, (1, 2, 1)),
+        ),
+        breaks("deadlock", "self.send(j, ACK)", "pass", Cluster(2, 3)),
+        breaks(
+            "deadlock",
+            "            self.held_back = False\n            self.ask()\n",
+            "            self.held_back = False\n",
+            Cluster(2, 3),
+        ),
+        breaks(
+            "starvation",
+            "if self.place(j, number) > self.place(j, self.requested[j - 1]):",
+            "if True:",
+            Cluster(3, (1, 2, 1)),
+        ),
+        breaks(
+            "deadlock",
+            "if self.place(j, number) > self.place(j, self.requested[j - 1]):",
+            "if number > self.requested[j - 1]:",
+            Cluster(2, 4),
+        ),
+        breaks(
+            "deadlock",
+            "== self.after(granted[j - 1])",
+            "== granted[j - 1] + 1",
+            Cluster(2, 5),
+        ),
+        breaks(
+            "remote error",
+            "== self.after(granted[j - 1])",
+            "!= granted[j - 1]",
+            Cluster(3, (1, 2, 1)),
+        ),
+        breaks(
+            "remote error",
+            "self.round_after = replaced(self.round_after, j, self.requested[j - 1])",
+            "pass",
+            Cluster(2, 3),
+        ),
+        breaks(
+            "exclusion",
+            "self.privilege)\n            self.privilege = None\n",
+            "self.privilege)\n",
+        ),
+        breaks(
+            "starvation",
+            "        if self.privilege is not None and not self.requesting:\n",
+            "        if False:\n",
+        ),
+    ),
+    *of(
+        "kakugawa",
+        breaks(
+            "exclusion",
+            "k_coterie(len(self.members), self.permits)",
+            "k_coterie(len(self.members), self.permits + 1)",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "k_coterie(len(self.members), self.permits)",
+            "k_coterie(len(self.members), self.me)",
+            Cluster(5, 1),
+        ),
+        breaks(
+            "exclusion",
+            "if self.locked_members == bits(self.quorum):",
+            "if self.locked_members and not self.inside:",
+            THREE,
+        ),
+        breaks("deadlock", "if first < request:", "if first > request:", THREE),
+        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks(
+            "deadlock",
+            "sorted((*self.waiting_queue, self.locking))",
+            "self.waiting_queue",
+            THREE,
+        ),
+        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
+        harmless(
+            "with fewer groups fewer are inside, and nobody waits for ever",
+            "k_coterie(len(self.members), self.permits)",
+            "k_coterie(len(self.members), 1)",
+            THREE,
         ),
     ),
 )

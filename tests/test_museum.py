@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -53,5 +53,7 @@ def test_a_token_that_is_not_lost_is_not_made_anew() -> None:
 def test_with_two_nodes_the_right_end_of_the_queue_starves_nobody() -> None:
     """So it is the queue's order, not the bounded numbers, that is wrong."""
     chosen = exhibit("suzuki-kasami-lifo")
-    right = replace(chosen, make=lambda node: SuzukiKasamiBounded(node, (1, 2), limit=1), nodes=2)
+    right = replace(
+        chosen, make=lambda node: SuzukiKasamiBounded(node, (1, 2), limit=1), nodes=2
+    )
     assert check(right).holds

@@ -228,7 +228,7 @@ def test_with_two_nodes_it_holds_exactly_if_the_structure_excludes() -> None:
 def test_with_three_nodes_too() -> None:
     verdicts = [
         (check(structured(information, 1)).holds, information.excluding)
-        for information in some_structures(3, 40)
+        for information in some_structures(3, 25)
     ]
     assert set(verdicts) == {(True, True), (False, False)}
 

@@ -21,6 +21,7 @@ from peerlock.algorithms.helary_plouzeau_raynal import (
 from peerlock.algorithms.kakugawa import Kakugawa
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
+from peerlock.algorithms.maekawa_cyclic import MaekawaCyclic, MaekawaCyclicRound
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.museum import (
@@ -305,6 +306,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         takes="quorums",
     ),
     Algorithm(
+        name="maekawa-cyclic",
+        peer=MaekawaCyclic,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="2K−1, or 2K from the middle of its set",
+        fifo=True,
+        takes="quorums",
+    ),
+    Algorithm(
         name="ricart-agrawala-token",
         peer=RicartAgrawalaToken,
         source="Ricart, Agrawala",
@@ -461,6 +472,17 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1985,
         family="museum",
         messages="3(K−1)",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+    ),
+    Algorithm(
+        name="maekawa-cyclic-round",
+        peer=MaekawaCyclicRound,
+        source="Maekawa",
+        year=1985,
+        family="museum",
+        messages="2K−1",
         fifo=True,
         takes="quorums",
         verdict="deadlock",

@@ -21,6 +21,8 @@ Where this file departs from the source, and why:
     would have to call off its requests.  One quorum each is safe, and nobody waits for
     ever, but permits go unused: two nodes of one group wait for each other even if
     nobody else is inside.  All k are inside only if some node of every group asks.
+    With 12 nodes, k = 4 and a moderate load a request waits half as long again as with
+    Raymond's, for a sixth of the messages; when all compete, no longer.
   * The survey calls the quorums hard to construct and gives none for every N and k.  Here
     the nodes are dealt out into k groups with a coterie each: see `core/coterie.py`,
     also for a slip in the survey's first condition.  Another k-coterie can be given.
@@ -28,7 +30,7 @@ Where this file departs from the source, and why:
   * A node is a member of its own quorum, and a message to oneself is none, so that the
     survey's 3s to 5s messages are 3(s-1) to 5(s-1).
   * Sanders' correction, as in `maekawa.py`: the survey describes Maekawa's rules as
-    published, and within a group they deadlock as they do without groups.
+    published, with which four nodes of a group of seven can lock each other out.
 """
 
 from __future__ import annotations

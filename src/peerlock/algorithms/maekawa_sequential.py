@@ -6,23 +6,24 @@
 Node i enters when every member of its set S_i is locked for it, and any two sets share a
 member, as in Maekawa's algorithm.  But a REQUEST is sent only after the LOCKED of the
 member before, and all nodes ask their members in one order.  Whoever waits at a member
-waits for nodes that hold this one and may wait at later ones only, so nobody waits in a
-circle.  INQUIRE, FAILED and RELINQUISH are not needed, and the entry takes longer.
+waits for a node that can wait at later members only, so nobody waits in a circle.
+INQUIRE, FAILED and RELINQUISH are not needed, and the entry takes longer.
 
     messages      3(K-1) per entry, K the set's size: K-1 REQUEST, K-1 LOCKED, K-1 RELEASE
-    delay         RELEASE and LOCKED to the next, then two for each member it has yet to ask
+    delay         RELEASE and LOCKED to the next, and two for each member it has yet to ask
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: a silent node stops all whose set it is in
-    fairness      each member serves in the order of arrival
+    fairness      nobody starves, but who has late members only enters more often
 
 Where this file departs from the paper, and why:
   * The paper leaves the order open: it is that of the node numbers.  A node that is in its
     own set locks itself when its turn comes, not before.
-  * A REQUEST has no sequence number.  Nothing is taken back from anybody, so members need
-    not compare REQUESTs, and serve them as they come.
-  * A REQUEST from the node that a member is locked for waits like any other.  So a REQUEST
-    may overtake the RELEASE before it, and the algorithm holds without FIFO too.
-  * The sets need not contain their own node; the cost is then 3K.
+  * A REQUEST has no sequence number, and a member serves in the order of arrival.  Nothing
+    is taken back from anybody, so members need not compare REQUESTs.  Numbers would not
+    make it even: those who wait at an early member do not compete at the later ones yet.
+  * A REQUEST from the node that a member is locked for waits like any other.  So it may
+    overtake the RELEASE before it, and the algorithm holds without FIFO too.
+  * The sets need not contain their own node; an entry then costs 3K.
 """
 
 from __future__ import annotations
@@ -30,9 +31,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from peerlock.algorithms.maekawa import Locked, Release, Request, Timestamp
+from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 from peerlock.core.quorums import QuorumSystem, plane
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    pass
 
 
 @dataclass(eq=False)
@@ -41,18 +47,12 @@ class MaekawaSequential(Peer):
 
     quorums: QuorumSystem = setting()
 
-    # The highest sequence number of any REQUEST sent or received here.
-    highest_sequence_number: int = 0
-
-    # Our own REQUEST's number, 0 when there is none, and how many of our members, from the
-    # first on, are locked for it.
-    our_sequence_number: int = 0
+    # Our own request, and how many of our members, from the first on, are locked for us.
+    requesting: bool = False
     locked_members: int = 0
 
-    # As a member of others' sets: the locking REQUEST, and the waiting ones in the order of
-    # precedence.
-    locking: Timestamp | None = None
-    waiting_queue: tuple[Timestamp, ...] = ()
+    # As a member of others' sets: the node that we are locked for, then those that wait.
+    queue: tuple[NodeId, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,20 +65,18 @@ class MaekawaSequential(Peer):
 
     @property
     def inside(self) -> bool:
-        return self.locked_members == len(self.quorum)
+        return self.requesting and self.locked_members == len(self.quorum)
 
     # The user of the lock
 
     def acquire(self) -> None:
-        assert not self.our_sequence_number
+        assert not self.requesting
 
-        self.highest_sequence_number += 1
-        self.our_sequence_number = self.highest_sequence_number
+        self.requesting = True
         self.ask_next()
 
     def ask_next(self) -> None:
-        member = self.quorum[self.locked_members]
-        self.tell(member, Request(self.our_sequence_number))
+        self.tell(self.quorum[self.locked_members], Request())
 
     def receive_locked(self, sender: NodeId, message: Locked) -> None:
         if not self.awaits(sender):
@@ -90,47 +88,38 @@ class MaekawaSequential(Peer):
             self.ask_next()
 
     def awaits(self, member: NodeId) -> bool:
-        waiting = self.our_sequence_number and not self.inside
-        return bool(waiting) and self.quorum[self.locked_members] == member
+        waiting = self.requesting and not self.inside
+        return waiting and self.quorum[self.locked_members] == member
 
     def release(self) -> None:
         assert self.inside
 
-        self.our_sequence_number = self.locked_members = 0
+        self.requesting, self.locked_members = False, 0
         for member in self.quorum:
             self.tell(member, Release())
 
     # A member of others' sets
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
-        self.admit((message.sequence_number, sender))
+        self.admit(sender)
 
-    def admit(self, request: Timestamp) -> None:
-        """Its node may have a REQUEST locking here, whose RELEASE is still on its way."""
-        number, node = request
-        if any(waiting == node for _, waiting in self.waiting_queue):
+    def admit(self, node: NodeId) -> None:
+        """The first in the queue may come again: its RELEASE is still on its way."""
+        if node in self.queue[1:]:
             raise RemoteError(f"{node} requests again before it has released")
-        self.highest_sequence_number = max(self.highest_sequence_number, number)
-        if self.locking is None:
-            self.lock_for(request)
-        else:
-            self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))
+        self.queue = (*self.queue, node)
+        if len(self.queue) == 1:
+            self.locked_for(node)
 
     def receive_release(self, sender: NodeId, message: Release) -> None:
-        if self.locking is None or self.locking[1] != sender:
+        if self.queue[:1] != (sender,):
             raise RemoteError(f"{sender} releases what is not locked for it")
-        self.locking = None
-        if self.waiting_queue:
-            request, *rest = self.waiting_queue
-            self.waiting_queue = tuple(rest)
-            self.lock_for(request)
+        self.queue = self.queue[1:]
+        if self.queue:
+            self.locked_for(self.queue[0])
 
-    def lock_for(self, request: Timestamp) -> None:
-        self.locking = request
-        self.locked(request)
-
-    def locked(self, request: Timestamp) -> None:
-        self.tell(request[1], Locked())
+    def locked_for(self, node: NodeId) -> None:
+        self.tell(node, Locked())
 
     def tell(self, node: NodeId, message: Any) -> None:
         """State first, then tell: a message to ourselves is handled in place."""

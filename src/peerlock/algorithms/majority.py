@@ -13,7 +13,7 @@ of them want is Maekawa's: it locks itself for one, and INQUIREs when a precedin
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none here; but any majority would do, so a half less one could be down
-    fairness      a request waits at a member for at most N-1 others
+    fairness      a request waits at a member for at most ⌊N/2⌋ others
 
 Where this file departs from the sources, and why:
   * The sources say how many must agree, not how to ask them.  Node i asks i, i+1, … round

@@ -28,8 +28,8 @@ Where this file departs from the source, and why:
     CSSTAT is `locking`.
   * The survey's conditions on the sets are not enough: I_i within R_i, and for all i and j
     a common node of I_i and I_j, or each of them in the other's R.  Nobody inside, asked by
-    another, knows about itself unless it is in its own I_i.  The paper presumes that;
-    `InformationStructure.excluding` asks for it where it is needed.  Without it,
+    another, knows about itself unless it is in its own I_i.
+    `InformationStructure.excluding` asks for that where it is needed.  Without it,
     `SandersUninformed` below lets everybody in.
   * Ricart and Agrawala compare two requests on the spot.  Here a node that wants in locks
     itself too, and gives way when it has been told FAILED elsewhere: when all nodes ask at

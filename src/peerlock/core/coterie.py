@@ -43,5 +43,5 @@ def _in_group(node: NodeId, n: int, k: int) -> Quorum:
 
 
 def _coterie(n: int) -> QuorumSystem:
-    """The smallest that we have; of two nodes the plane's {1} and {1, 2} are not minimal."""
+    """The smallest that we have; but the plane of two, {1} and {1, 2}, is not minimal."""
     return majority(n) if n == 2 else plane(n)
