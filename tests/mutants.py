@@ -249,8 +249,8 @@ MUTANTS = (
         breaks("starvation", "elif n == self.privilege.granted[j - 1] + 1:", "elif False:"),
         breaks(
             "deadlock",
-            "self.requested[j - 1] == granted[j - 1] + 1 and",
-            "self.requested[j - 1] > granted[j - 1] + 1 and",
+            "self.requested[j - 1] == self.after(granted[j - 1]) and",
+            "self.requested[j - 1] > self.after(granted[j - 1]) and",
         ),
         breaks(
             "exclusion",

@@ -108,15 +108,24 @@ class SuzukiKasami(Peer):
 
     def hand_over(self, queue: tuple[NodeId, ...], granted: tuple[int, ...]) -> None:
         """Queue whoever waits, and send the token on its way to the first one."""
-        queue += tuple(
-            j
-            for j in self.members
-            if self.requested[j - 1] == granted[j - 1] + 1 and j not in queue
-        )
+        queue = self.queued(queue, granted)
         self.privilege = Privilege(queue, granted)
         if queue:
             self.send(self.topology.next_hop(self.me, queue[0]), self.privilege)
             self.privilege = None
+
+    def queued(
+        self, queue: tuple[NodeId, ...], granted: tuple[int, ...]
+    ) -> tuple[NodeId, ...]:
+        """Q, and at its end whoever waits and is not in it yet."""
+        return queue + tuple(
+            j
+            for j in self.members
+            if self.requested[j - 1] == self.after(granted[j - 1]) and j not in queue
+        )
+
+    def after(self, number: int) -> int:
+        return number + 1
 
     # Procedure P2
 

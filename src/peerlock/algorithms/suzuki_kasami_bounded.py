@@ -112,23 +112,6 @@ class SuzukiKasamiBounded(SuzukiKasami):
             raise RemoteError(f"{sender} sends a token that we did not ask for")
         super().receive_privilege(sender, message)
 
-    def hand_over(self, queue: tuple[NodeId, ...], granted: tuple[int, ...]) -> None:
-        queue = self.queued(queue, granted)
-        self.privilege = Privilege(queue, granted)
-        if queue:
-            self.send(queue[0], self.privilege)
-            self.privilege = None
-
-    def queued(
-        self, queue: tuple[NodeId, ...], granted: tuple[int, ...]
-    ) -> tuple[NodeId, ...]:
-        """Q, and at its end whoever waits and is not in it yet."""
-        return queue + tuple(
-            j
-            for j in self.members
-            if self.requested[j - 1] == self.after(granted[j - 1]) and j not in queue
-        )
-
     # Procedure P2
 
     def receive_request(self, sender: NodeId, message: Request) -> None:

@@ -71,7 +71,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def collect_garbage_rarely() -> None:
     """Runs and searches make millions of small values and no cycles.
 
-    To look for garbage among them less often makes large ones faster by a third.
+    To look for garbage among them less often makes large ones faster by a quarter.
     """
     gc.set_threshold(100_000, 50, 100)
 

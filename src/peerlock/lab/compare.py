@@ -87,8 +87,9 @@ def perform(task: Task) -> tuple[Cell, int, Report]:
 
 
 def leave_ctrl_c() -> None:
-    """Ctrl-C is for the parent, which then stops the workers."""
+    """Ctrl-C is for the parent, which then stops the workers, and they just stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def scenarios(experiment: Experiment) -> Iterator[Task]:
