@@ -1,0 +1,83 @@
+"""One node's side of the way to another: in order, exactly once, within a view.
+
+Connections may break.  Messages are numbered, kept until they are acknowledged, and sent
+again over the next connection; what arrives twice is dropped.  What was sent before a gap
+must come again, so after a gap nothing is accepted until the connection is made anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from peerlock.core.peer import RemoteError
+from peerlock.node.views import MemberId
+from peerlock.node.wire import Batch, Message
+
+# A link with so many messages unacknowledged is full: the node then makes no new requests.
+FULL = 10_000
+
+# So many messages may go unacknowledged before we say that they arrived, even if there is
+# nothing else to say.
+UNTOLD = 64
+
+
+class Link:
+    __slots__ = ("_fresh", "_kept", "_last", "_received", "_told")
+
+    def __init__(self) -> None:
+        self._kept: deque[Message] = deque()  # not acknowledged yet
+        self._fresh: list[Message] = []  # the last of these, not sent yet
+        self._last = 0  # the number of the last message kept
+        self._received = 0
+        self._told = 0  # what the other side knows that we received
+
+    @property
+    def full(self) -> bool:
+        return len(self._kept) >= FULL
+
+    @property
+    def unacknowledged(self) -> int:
+        return len(self._kept)
+
+    @property
+    def has_something_to_say(self) -> bool:
+        return bool(self._fresh) or self._received - self._told >= UNTOLD
+
+    @property
+    def owes_acknowledgement(self) -> bool:
+        return self._received > self._told
+
+    def post(self, message: Message) -> None:
+        self._kept.append(message)
+        self._fresh.append(message)
+        self._last += 1
+
+    def batch(self, to: MemberId, view: int, counter: int) -> Batch:
+        """What is new, and what we received."""
+        messages = tuple(self._fresh)
+        self._fresh.clear()
+        self._told = self._received
+        first = self._last - len(messages) + 1
+        return Batch(to, view, first, self._received, counter, messages)
+
+    def anew(self) -> None:
+        """A new connection: all that is not acknowledged is sent again."""
+        self._fresh = list(self._kept)
+        self._told = self._received - UNTOLD  # what we told may have been lost, too
+
+    def accept(self, batch: Batch) -> tuple[Message, ...]:
+        """What of it is new here."""
+        self._acknowledged(batch.received)
+        messages = batch.messages
+        known = self._received + 1 - batch.first  # how many of them we have already
+        if not 0 <= known < len(messages):
+            return ()
+        self._received += len(messages) - known
+        return messages[known:] if known else messages
+
+    def _acknowledged(self, number: int) -> None:
+        if number > self._last:
+            raise RemoteError(f"message {number} was acknowledged, and never sent")
+        kept = self._kept
+        for _ in range(len(kept) - (self._last - number)):
+            kept.popleft()

@@ -1,0 +1,174 @@
+"""One named lock, as one node sees it: who holds and waits here, and its algorithm."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NoReturn
+
+from peerlock.core.peer import NodeId, Peer
+from peerlock.node.terms import Demand, Terms, blueprint
+
+
+class State(Enum):
+    WAITING = "waiting"
+    HOLDING = "holding"
+    RELEASED = "released"
+    GAVE_UP = "gave up"
+    REFUSED = "refused"
+    LOST = "lost"
+
+
+class Waiter:
+    """Somebody local who asks, and then holds.  Hosts say in a subclass what follows.
+
+    What a host does in `granted`, `refused` and `lost` must not call the node.
+    """
+
+    __slots__ = ("asked_at", "demand", "fence", "lock", "since", "slot", "state")
+
+    def __init__(self, demand: Demand) -> None:
+        self.demand = demand
+        self.state = State.WAITING
+        self.fence = 0
+        self.asked_at = 0.0
+        self.since = 0.0  # when it was let in
+        self.lock: Lock | None = None
+        self.slot: Slot | None = None
+
+    def granted(self) -> None:
+        """It holds now."""
+
+    def refused(self, why: str) -> None:
+        """The cluster uses the name in another way."""
+
+    def lost(self) -> None:
+        """It holds no longer, through no fault of its own."""
+
+
+class Stage(Enum):
+    SHUT = "shut"
+    OPENING = "opening"
+    OPEN = "open"
+
+
+Post = Callable[[NodeId, Any], None]
+
+
+class Slot:
+    """One peer of the algorithm, and who is in by it.
+
+    It is also where its peer's effects go: they are carried out on the spot.
+    """
+
+    __slots__ = (
+        "asking",
+        "broadcast",
+        "here",
+        "left",
+        "peer",
+        "resting",
+        "send",
+        "shared",
+        "started",
+        "until",
+        "users",
+    )
+
+    def __init__(self, send: Post, broadcast: Callable[[Any], None]) -> None:
+        self.send, self.broadcast = send, broadcast
+        self.peer: Peer
+        self.asking = False  # it has asked and was not granted yet
+        self.here = False  # it was granted and has not released yet
+        self.shared = False  # what it asks for, or was granted, is a reader's
+        self.users = 0  # how many are in by it
+        self.started = False  # since its grant, somebody may be let in
+        self.left = 0  # how many more it may let in before others get their turn
+        self.until = 0.0  # and until when
+        self.resting = False  # just released, for others: not to be asked in this turn
+
+    def grant(self) -> None:
+        self.asking, self.here = False, True
+
+    def set_timer(self, name: str, delay: float) -> NoReturn:
+        raise AssertionError("no algorithm that serves locks has timers")
+
+    def cancel_timer(self, name: str) -> NoReturn:
+        raise AssertionError("no algorithm that serves locks has timers")
+
+    @property
+    def idle(self) -> bool:
+        return self.here and not self.users
+
+
+class Instance:
+    """This node's part in one run of the algorithm: a peer for each that may be inside."""
+
+    __slots__ = ("epoch", "slots", "terms")
+
+    def __init__(self, epoch: int, terms: Terms, slots: list[Slot]) -> None:
+        self.epoch = epoch
+        self.terms = terms
+        self.slots = slots
+
+
+class Lock:
+    __slots__ = (
+        "agreed",
+        "free",
+        "holders",
+        "instance",
+        "marked",
+        "name",
+        "recalled",
+        "stage",
+        "switching",
+        "terms",
+        "touched",
+        "waiters",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waiters: deque[Waiter] = deque()
+        self.holders: dict[Waiter, None] = {}  # in the order in which they came in
+        self.terms: Terms | None = None  # as it was last opened
+        self.touched = True  # used since we last looked for what can be forgotten
+        self.afresh()
+
+    def afresh(self) -> None:
+        """Nothing is known of it, but who holds and waits here."""
+        self.stage = Stage.SHUT
+        self.instance: Instance | None = None
+        self.recalled = False  # to be closed as soon as nobody holds it here
+        self.switching = False  # we have asked for other terms
+        self.marked = False  # the node will look at it at its next turn
+        self.free: Slot | None = None  # may be taken at once, by who makes this demand:
+        self.agreed: Demand | None = None
+
+    @property
+    def unused(self) -> bool:
+        """Nobody here holds it or wants it, and no algorithm thinks so either."""
+        if self.waiters or self.holders or self.stage is Stage.OPENING:
+            return False
+        return not any(s.asking or s.here for s in self.slots)
+
+    @property
+    def slots(self) -> list[Slot]:
+        return self.instance.slots if self.instance else []
+
+
+def make_instance(
+    epoch: int, terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Slot]
+) -> Instance:
+    """The peers of the member of this rank; `wiring` makes a slot for each."""
+    peer, nodes, settings = blueprint(terms, members)
+    slots = []
+    for me in range(rank * terms.slots + 1, (rank + 1) * terms.slots + 1):
+        slot = wiring(me)
+        slot.peer = peer(me, nodes, effects=slot, **settings)
+        slots.append(slot)
+    for slot in slots:
+        slot.peer.start()
+    return Instance(epoch, terms, slots)

@@ -1,0 +1,763 @@
+"""A lock node: inputs in, messages and grants out, no I/O, no clock of its own.
+
+Its host tells it what happens: `see` a view, `receive` a batch, a connection is there,
+a user calls `acquire`, `give_up`, `release`; `turn` when all that was at hand is done, and
+`tick` about once a second.  After each input the host takes the batches to send (`drain`).
+
+A name's way to a grant:
+  1. the first local user makes this node ask the name's home to open it (`Open`);
+  2. the home says on what terms (`Opened`), the node makes its peer and asks in it;
+  3. the peer is granted, and the first local waiter is let in.
+While the peer holds the lock, it may be handed to further local users without a message,
+a bounded number of times and for a bounded time; then others get their turn.
+
+A new view starts everything afresh, and the holders go first: each opens and asks again
+for what it holds, while nobody else asks; who has all of it is `Ready`; when all are, the
+first member says `Go`, and those who wait ask again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+from zlib import crc32
+
+from peerlock.core.peer import NodeId, RemoteError
+from peerlock.node.homes import Homes
+from peerlock.node.links import Link
+from peerlock.node.locks import Instance, Lock, Slot, Stage, State, Waiter, make_instance
+from peerlock.node.terms import Demand, Terms, must_make_sense, must_switch, objection
+from peerlock.node.views import MemberId, View
+from peerlock.node.wire import (
+    Batch,
+    Close,
+    Forget,
+    Go,
+    Message,
+    Open,
+    Opened,
+    Ready,
+    Recall,
+    Recheck,
+    Refused,
+    ToPeer,
+)
+
+# A fence is a view's number and a count within the view, the view on top, in 63 bits.
+COUNTER_BITS = 32
+
+# Beyond so many batches from views that we have not seen, we take no more.
+EARLY = 1_000
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What can be set, and what is good for most."""
+
+    # How often the lock may go from one local user to the next before others get their
+    # turn, and for how long: 1 is strictly in turn.  Handing over within a process takes
+    # microseconds, to another process a wake-up of another core.
+    hand_overs: int = 64
+    hand_over_time: float = 0.001
+
+    # Names that nobody here has used for so many seconds are closed and forgotten, and
+    # at most about so many are kept open without being used.
+    remember: float = 60.0
+    remembered: int = 10_000
+
+
+@dataclass
+class Statistics:
+    """What a node has counted since it was made."""
+
+    grants: int = 0
+    handed_over: int = 0  # grants that needed nothing of the algorithm
+    lost: int = 0
+    views: int = 0
+    remote_errors: int = 0
+    messages: Counter[str] = field(default_factory=Counter)  # sent, by what they are
+
+
+class NotHeld(RuntimeError):
+    """Release of what is not held: never was, was released already, or is lost."""
+
+
+class Node:
+    def __init__(self, clock: Callable[[], float], knobs: Knobs | None = None) -> None:
+        self.clock = clock
+        self.knobs = knobs or Knobs()
+        self.me: MemberId = 0
+        self.view = View(0, ())
+        self.running = False  # everybody is ready in this view
+        self.member = False  # we are in this view, as far as we know
+        self.deadline = inf  # when our lease ends, on our clock
+        self.locks: dict[str, Lock] = {}
+        self.homes = Homes(self._post)
+        self.statistics = Statistics()
+
+        self._links: dict[MemberId, Link] = {}
+        self._ranks: dict[MemberId, int] = {}
+        self._counter = 0
+        self._mine: list[Message] = []  # to ourselves
+        self._dirty: dict[MemberId, None] = {}  # links with something to say
+        self._early: list[tuple[MemberId, Batch]] = []  # of views that we have not seen
+        self._entering: set[str] = set()  # held, and not yet in this view
+        self._ready: set[MemberId] = set()
+        self._marked: list[Lock] = []  # to be looked at in the next turn
+        self._resting: list[Lock] = []  # to be asked for in the next turn
+        self._held_back: list[Lock] = []  # to be asked for when no link is full
+        self._full: set[MemberId] = set()
+        self._swept = clock()  # when we last looked for what can be forgotten
+        self._new = 0  # names that have come up since
+
+    # What users want
+
+    def acquire(self, name: str, waiter: Waiter) -> None:
+        """Sooner or later `waiter.granted()` or `waiter.refused()` follows, or at once."""
+        lock = self.locks.get(name)
+        if lock is None:
+            lock = self._new_lock(name)
+        waiter.lock = lock
+        waiter.asked_at = self.clock()
+        lock.touched = True
+        lock.waiters.append(waiter)
+        self.check_lease()
+        self._serve(lock)
+        self._work_off()
+
+    def take(self, name: str, waiter: Waiter) -> bool:
+        """The quick way, for a lock that is here and free; False: go the other one."""
+        lock = self.locks.get(name)
+        if lock is None or waiter.demand is not lock.agreed:
+            return False
+        slot = lock.free
+        if slot is None or not slot.left:
+            return False
+        now = self.clock()
+        if now >= slot.until:
+            return False
+        lock.free = None
+        slot.left -= 1
+        slot.users = 1
+        self._counter += 1
+        waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
+        waiter.state = State.HOLDING
+        waiter.since = now
+        waiter.lock = lock
+        waiter.slot = slot
+        lock.holders[waiter] = None
+        self.statistics.grants += 1
+        self.statistics.handed_over += 1
+        return True
+
+    def give_up(self, waiter: Waiter) -> bool:
+        """It does not want to wait any longer; False if it does not wait (any more)."""
+        lock = waiter.lock
+        if waiter.state is not State.WAITING or lock is None:
+            return False
+        waiter.state = State.GAVE_UP
+        lock.waiters.remove(waiter)
+        self._serve(lock)
+        self._forget_if_unused(lock)
+        self._work_off()
+        return True
+
+    def release(self, waiter: Waiter) -> None:
+        if waiter.state is not State.HOLDING:
+            raise NotHeld(f"cannot be released: it is {waiter.state.value}")
+        lock, slot = waiter.lock, waiter.slot
+        assert lock is not None
+        waiter.state = State.RELEASED
+        del lock.holders[waiter]
+        if slot is None:  # a view came, and it is not in there yet
+            return
+        slot.users -= 1
+        if slot.users:
+            return
+        if lock.waiters or lock.recalled or self.clock() >= slot.until:
+            self._let_go(lock)
+            self._work_off()
+            return
+        if len(lock.slots) == 1:
+            lock.free = slot
+        if not lock.marked:
+            lock.marked = True
+            self._marked.append(lock)
+
+    # What the world does
+
+    def see(self, view: View, me: MemberId | None = None) -> None:
+        """A new view; `me` when we have just joined, under this number."""
+        if view.number <= self.view.number:
+            return
+        if me is not None:
+            self.me = me
+        self.view = view
+        self.statistics.views += 1
+        self._ranks = {member.id: rank for rank, member in enumerate(view.members)}
+        if self.me not in self._ranks:
+            self.lose_everything()
+            return
+        self.member, self.running = True, False
+        self._links = {member.id: Link() for member in view.members}
+        self._counter = 0
+        self._ready.clear()
+        self.homes.afresh(self._ranks)
+        self._forget_plans()
+        self._enter_what_is_held()
+        early, self._early = self._early, []
+        for sender, batch in early:
+            self.receive(sender, batch)
+        self._work_off()
+
+    def receive(self, sender: MemberId, batch: Batch) -> None:
+        self.check_lease()
+        if batch.view != self.view.number or not self.member:
+            if batch.view > self.view.number:
+                if len(self._early) >= EARLY:
+                    raise RemoteError("too much from views that we have not seen")
+                self._early.append((sender, batch))
+            return
+        if batch.to != self.me:
+            return
+        link = self._links.get(sender)
+        if link is None:
+            raise RemoteError(f"{sender} is not in view {batch.view}")
+        self._counter = max(self._counter, batch.counter)
+        for message in link.accept(batch):
+            self._handle(sender, message)
+        if link.has_something_to_say:
+            self._dirty[sender] = None
+        if self._full:
+            self._look_at_full_links()
+        self._work_off()
+
+    def connected(self, member: MemberId) -> None:
+        """There is a new connection to it; what was sent over older ones may be lost."""
+        if link := self._links.get(member):
+            link.anew()
+            self._dirty[member] = None
+
+    def turn(self) -> None:
+        """All that was at hand is done: let go of what nobody came back for."""
+        self.check_lease()
+        resting, self._resting = self._resting, []
+        marked, self._marked = self._marked, []
+        for lock in marked:
+            lock.marked = False
+            self._let_go(lock)
+        for lock in resting:
+            for slot in lock.slots:
+                slot.resting = False
+            self._serve(lock)
+        self._work_off()
+
+    def tick(self) -> None:
+        """Once a second or so: acknowledge what came, forget what is not used."""
+        self.check_lease()
+        for member, link in self._links.items():
+            if link.owes_acknowledgement:
+                self._dirty[member] = None
+        if self.clock() - self._swept >= self.knobs.remember:
+            self._sweep()
+        self._work_off()
+
+    def renewed(self, deadline: float) -> None:
+        """Our lease now lasts until then, on our clock."""
+        self.deadline = deadline
+
+    def check_lease(self) -> bool:
+        """Before anything that relies on it; if it has run out, all is lost."""
+        if self.clock() < self.deadline:
+            return True
+        self.lose_everything()
+        return False
+
+    def lose_everything(self) -> None:
+        """We are out: whatever we hold may be somebody else's by now.
+
+        Those who wait go on waiting, until we are in again.
+        """
+        self.member = self.running = False
+        self._links.clear()
+        self._forget_plans()
+        for lock in list(self.locks.values()):
+            lock.afresh()
+            for holder in lock.holders:
+                holder.state = State.LOST
+                self.statistics.lost += 1
+            holders, lock.holders = lock.holders, {}
+            if not lock.waiters:
+                del self.locks[lock.name]
+            for holder in holders:
+                holder.lost()
+
+    # What the host takes from us
+
+    @property
+    def wants_turn(self) -> bool:
+        return bool(self._marked or self._resting)
+
+    @property
+    def fences_run_out(self) -> bool:
+        """Too many grants in one view: a new one is needed, for its number."""
+        return self._counter >> (COUNTER_BITS - 1) > 0
+
+    @property
+    def waits_for_view(self) -> bool:
+        """Somebody is in a view that we have not seen."""
+        return bool(self._early)
+
+    def drain(self) -> list[tuple[MemberId, Batch]]:
+        """What is to be sent; a host without a connection says `connected` once it has."""
+        if not self._dirty:
+            return []
+        dirty, self._dirty = self._dirty, {}
+        view, counter = self.view.number, self._counter
+        return [
+            (member, self._links[member].batch(member, view, counter))
+            for member in dirty
+            if member in self._links
+        ]
+
+    def holding(self) -> Iterator[Waiter]:
+        for lock in self.locks.values():
+            yield from lock.holders
+
+    def remembers(self) -> dict[str, int]:
+        """How much of each kind we remember; none of it may grow for ever."""
+        return {
+            "locks": len(self.locks),
+            "homes": len(self.homes),
+            "links": sum(link.unacknowledged for link in self._links.values()),
+            "early": len(self._early),
+        }
+
+    # Messages
+
+    def _post(self, member: MemberId, message: Message) -> None:
+        if member == self.me:
+            self._mine.append(message)
+            return
+        link = self._links.get(member)
+        if link is None:
+            return  # we have just lost everything
+        link.post(message)
+        if link.full:
+            self._full.add(member)
+        self._dirty[member] = None
+        said = message.message if type(message) is ToPeer else message
+        self.statistics.messages[type(said).__name__] += 1
+
+    def _home(self, name: str) -> MemberId:
+        members = self.view.members
+        return members[crc32(name.encode()) % len(members)].id
+
+    def _work_off(self) -> None:
+        while self._mine:
+            mine, self._mine = self._mine, []
+            for message in mine:
+                self._handle(self.me, message)
+
+    def _handle(self, sender: MemberId, message: Message) -> None:
+        try:
+            HANDLERS[type(message)](self, sender, message)
+        except RemoteError:
+            self.statistics.remote_errors += 1
+
+    # Opening and closing
+
+    def _new_lock(self, name: str) -> Lock:
+        self._new += 1
+        if self._crowded and self._new > self.knobs.remembered // 4:
+            self._sweep()
+        lock = self.locks[name] = Lock(name)
+        return lock
+
+    def _open(self, lock: Lock, wanted: Demand, held: Terms | None = None) -> None:
+        lock.stage = Stage.OPENING
+        self._post(self._home(lock.name), Open(lock.name, wanted, held))
+
+    def _receive_open(self, sender: MemberId, message: Open) -> None:
+        self._must_be_home(message.name)
+        self.homes.open(sender, message.name, message.demand, message.held)
+
+    def _receive_opened(self, sender: MemberId, message: Opened) -> None:
+        name, epoch, terms = message
+        lock = self.locks.get(name)
+        if lock is None or lock.stage is not Stage.OPENING:
+            raise RemoteError(f"{sender} opens what we do not want")
+        self._join_epoch(lock, epoch, terms)
+        lock.stage = Stage.OPEN
+        lock.terms = terms
+        if name in self._entering:
+            self._enter(lock)
+        self._serve(lock)
+
+    def _receive_refused(self, sender: MemberId, message: Refused) -> None:
+        lock = self.locks.get(message.name)
+        if lock is None or lock.stage is not Stage.OPENING:
+            raise RemoteError(f"{sender} refuses what we do not want")
+        lock.stage = Stage.SHUT
+        for waiter in [w for w in lock.waiters if w.demand == message.demand]:
+            lock.waiters.remove(waiter)
+            self._refuse(waiter, message.why)
+        self._serve(lock)
+        self._forget_if_unused(lock)
+
+    def _refuse(self, waiter: Waiter, why: str) -> None:
+        waiter.state = State.REFUSED
+        waiter.refused(why)
+
+    def _receive_recall(self, sender: MemberId, message: Recall) -> None:
+        lock = self.locks.get(message.name)
+        if lock is None or lock.stage is not Stage.OPEN:
+            return  # we have closed it by ourselves in the meantime
+        if lock.instance is not None and lock.instance.epoch == message.epoch:
+            lock.recalled = True
+            self._serve(lock)
+
+    def _wind_up(self, lock: Lock) -> None:
+        """It is to be closed: let go of what nobody uses; when that is all, say so."""
+        for slot in lock.slots:
+            if slot.idle:
+                self._release_peer(slot)
+        if not any(slot.here or slot.asking for slot in lock.slots):
+            reopening = lock.switching
+            self._close(lock)
+            if reopening:
+                lock.stage = Stage.OPENING
+            else:
+                self._serve(lock)
+
+    def _close(self, lock: Lock) -> None:
+        assert lock.instance is not None
+        lock.stage = Stage.SHUT
+        lock.recalled = lock.switching = False
+        lock.free = lock.agreed = None
+        self._post(self._home(lock.name), Close(lock.name, lock.instance.epoch))
+
+    def _receive_close(self, sender: MemberId, message: Close) -> None:
+        self._must_be_home(message.name)
+        self.homes.close(sender, message.name, message.epoch)
+
+    def _receive_forget(self, sender: MemberId, message: Forget) -> None:
+        lock = self.locks.get(message.name)
+        if lock is None or lock.instance is None or lock.stage is Stage.OPEN:
+            return
+        if lock.instance.epoch == message.epoch:
+            lock.instance = None
+            self._forget_if_unused(lock)
+
+    def _forget_if_unused(self, lock: Lock) -> None:
+        if lock.instance is None and lock.stage is Stage.SHUT and lock.unused:
+            self.locks.pop(lock.name, None)
+
+    def _receive_recheck(self, sender: MemberId, message: Recheck) -> None:
+        self._must_be_home(message.name)
+        self.homes.recheck(sender, message.name, message.epoch)
+
+    def _must_be_home(self, name: str) -> None:
+        if self._home(name) != self.me:
+            raise RemoteError(f"we are not the home of {name!r}")
+
+    @property
+    def _crowded(self) -> bool:
+        return len(self.locks) >= self.knobs.remembered
+
+    def _sweep(self) -> None:
+        """Close what is not used here; ask about what others once used."""
+        self._swept = self.clock()
+        self._new = 0
+        crowded = self._crowded
+        for lock in list(self.locks.values()):
+            if (crowded or not lock.touched) and lock.unused and lock.instance:
+                if lock.stage is Stage.OPEN:
+                    self._close(lock)
+                elif not lock.touched:
+                    epoch = lock.instance.epoch
+                    self._post(self._home(lock.name), Recheck(lock.name, epoch))
+            lock.touched = False
+        self._work_off()
+
+    # Algorithms
+
+    def _join_epoch(self, lock: Lock, epoch: int, terms: Terms) -> Instance:
+        """Our part in this run of the algorithm; what an older one left is gone."""
+        instance = lock.instance
+        if instance is None or instance.epoch < epoch:
+            members, rank = len(self._ranks), self._ranks[self.me]
+            must_make_sense(terms, members)
+            wiring = self._wiring(lock.name, epoch, terms)
+            instance = make_instance(epoch, terms, members, rank, wiring)
+            lock.instance = instance
+        return instance
+
+    def _wiring(self, name: str, epoch: int, terms: Terms) -> Callable[[NodeId], Slot]:
+        """A slot whose peer's messages go where they should."""
+        post, slots = self._post, terms.slots
+        ids = [member.id for member in self.view.members]
+        mine = self._ranks[self.me]
+
+        def wire(me: NodeId) -> Slot:
+            def send(to: NodeId, message: Any) -> None:
+                post(ids[(to - 1) // slots], ToPeer(name, epoch, terms, me, to, message))
+
+            def broadcast(message: Any) -> None:
+                for rank, member in enumerate(ids):
+                    if rank != mine or slots > 1:
+                        post(member, ToPeer(name, epoch, terms, me, 0, message))
+
+            return Slot(send, broadcast)
+
+        return wire
+
+    def _receive_to_peer(self, sender: MemberId, message: ToPeer) -> None:
+        name, epoch, terms, origin, receiver, content = message
+        slots = terms.slots
+        if (origin - 1) // slots != self._ranks[sender]:
+            raise RemoteError(f"{sender} speaks for {origin}")
+        lock = self.locks.get(name)
+        if lock is None:
+            must_make_sense(terms, len(self._ranks))
+            lock = self._new_lock(name)
+        instance = lock.instance
+        if instance is None or instance.epoch != epoch:
+            if lock.stage is Stage.OPEN or (instance and instance.epoch > epoch):
+                return  # from an opening that is over
+            instance = self._join_epoch(lock, epoch, terms)
+        lock.touched = True
+        if receiver:
+            index = receiver - 1 - self._ranks[self.me] * slots
+            if not 0 <= index < slots:
+                raise RemoteError(f"{sender} takes us for {receiver}")
+            instance.slots[index].peer.receive(origin, content)
+        else:
+            for slot in instance.slots:
+                if slot.peer.me != origin:
+                    slot.peer.receive(origin, content)
+        if lock.stage is Stage.OPEN:
+            self._serve(lock)
+
+    def _release_peer(self, slot: Slot) -> None:
+        slot.here = False
+        slot.peer.release()
+
+    def _request(self, slot: Slot, shared: bool) -> None:
+        slot.asking, slot.shared = True, shared
+        if shared:
+            slot.peer.acquire_shared()
+        else:
+            slot.peer.acquire()
+
+    # Letting in
+
+    def _serve(self, lock: Lock) -> None:
+        """Let in whom we can, and ask for those who remain."""
+        if lock.stage is not Stage.OPEN:
+            if lock.stage is Stage.SHUT and lock.waiters and self.running:
+                self._open(lock, lock.waiters[0].demand)
+            return
+        if self._entering:
+            self._see_who_is_in(lock)
+        self._start_turns(lock)
+        if lock.recalled:
+            self._wind_up(lock)
+            return
+        self._let_in_whom_we_can(lock)
+        while lock.waiters and self._ask(lock):
+            self._start_turns(lock)
+            self._let_in_whom_we_can(lock)
+        slots = lock.slots
+        if not lock.waiters and len(slots) == 1 and slots[0].idle:
+            lock.free = slots[0]
+        if not lock.marked and any(slot.idle for slot in slots):
+            lock.marked = True
+            self._marked.append(lock)
+
+    def _start_turns(self, lock: Lock) -> None:
+        """Our peers that have just been granted begin to count."""
+        for slot in lock.slots:
+            if slot.here and not slot.started:
+                slot.started = True
+                slot.left = self.knobs.hand_overs
+                ends = self.clock() + self.knobs.hand_over_time
+                slot.until = min(ends, self.deadline)
+
+    def _let_in_whom_we_can(self, lock: Lock) -> None:
+        lock.free = None
+        waiters = lock.waiters
+        while waiters:
+            waiter = waiters[0]
+            if waiter.demand is not lock.agreed and not self._agree(lock, waiter):
+                continue
+            if lock.switching:
+                return
+            slot = self._room(lock, waiter.demand.shared)
+            if slot is None or not self.check_lease():
+                return
+            waiters.popleft()
+            self._let_in(lock, waiter, slot)
+
+    def _agree(self, lock: Lock, waiter: Waiter) -> bool:
+        """Whether what it wants goes with the lock's terms; if not, it is out."""
+        assert lock.terms is not None
+        if why := objection(waiter.demand, lock.terms):
+            lock.waiters.popleft()
+            self._refuse(waiter, why)
+            return False
+        if must_switch(waiter.demand, lock.terms):
+            if not lock.switching:
+                lock.switching = True
+                home = self._home(lock.name)
+                self._post(home, Open(lock.name, waiter.demand))
+        else:
+            lock.agreed = waiter.demand
+        return True
+
+    def _room(self, lock: Lock, shared: bool) -> Slot | None:
+        for slot in lock.slots:
+            if slot.here and slot.left and slot.shared == shared:
+                if slot.users and not shared:
+                    continue
+                # Whoever comes first after a grant is let in, however late it is.
+                if slot.left == self.knobs.hand_overs or self.clock() < slot.until:
+                    return slot
+        return None
+
+    def _let_in(self, lock: Lock, waiter: Waiter, slot: Slot) -> None:
+        if slot.left < self.knobs.hand_overs:
+            self.statistics.handed_over += 1
+        slot.left -= 1
+        slot.users += 1
+        self._counter += 1
+        waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
+        waiter.state = State.HOLDING
+        waiter.since = self.clock()
+        waiter.slot = slot
+        lock.holders[waiter] = None
+        self.statistics.grants += 1
+        waiter.granted()
+
+    def _ask(self, lock: Lock) -> bool:
+        """Ask for as many as wait; True if something was granted at once."""
+        if not self.running or lock.switching:
+            return False
+        if self._full:
+            self._held_back.append(lock)
+            return False
+        wanted = len(lock.waiters)
+        at_once = False
+        for slot in lock.slots:
+            if slot.asking:
+                wanted -= 1
+            elif wanted > 0 and not slot.here and not slot.resting:
+                wanted -= 1
+                slot.started = False
+                self._request(slot, lock.waiters[0].demand.shared)
+                at_once = at_once or slot.here
+        return at_once
+
+    def _let_go(self, lock: Lock) -> None:
+        """Release what nobody here is in by, unless the next one may go in at once.
+
+        Who still waits here asks again at the next turn: until then we hear what others
+        want, who have waited for longer.
+        """
+        if lock.stage is not Stage.OPEN:
+            return
+        if lock.waiters and not lock.recalled:
+            self._let_in_whom_we_can(lock)
+        lock.free = None
+        for slot in lock.slots:
+            if slot.idle:
+                self._release_peer(slot)
+                if lock.waiters and not slot.resting:
+                    slot.resting = True
+                    self._resting.append(lock)
+        if lock.recalled:
+            self._wind_up(lock)
+
+    def _look_at_full_links(self) -> None:
+        links = self._links
+        self._full = {m for m in self._full if m in links and links[m].full}
+        if not self._full:
+            held_back, self._held_back = self._held_back, []
+            for lock in held_back:
+                self._serve(lock)
+
+    # Views
+
+    def _forget_plans(self) -> None:
+        """What was meant for an older view."""
+        self._mine.clear()
+        self._dirty.clear()
+        self._entering.clear()
+        self._marked.clear()
+        self._resting.clear()
+        self._held_back.clear()
+        self._full.clear()
+
+    def _enter_what_is_held(self) -> None:
+        for lock in list(self.locks.values()):
+            lock.afresh()
+            if lock.holders:
+                assert lock.terms is not None
+                self._entering.add(lock.name)
+                for holder in lock.holders:
+                    holder.slot = None
+                self._open(lock, next(iter(lock.holders)).demand, lock.terms)
+            elif not lock.waiters:
+                del self.locks[lock.name]
+        self._ready_if_all_are_in()
+
+    def _enter(self, lock: Lock) -> None:
+        """Ask again for what is held here; nobody else asks, so we get it."""
+        slots = iter(lock.slots)
+        slot: Slot | None = None
+        for holder in lock.holders:
+            if slot is None or not holder.demand.shared:
+                slot = next(slots)
+                self._request(slot, holder.demand.shared)
+                slot.started = True  # and nothing left: whoever waits must ask
+            holder.slot = slot
+            slot.users += 1
+
+    def _see_who_is_in(self, lock: Lock) -> None:
+        if lock.name in self._entering and not any(s.asking for s in lock.slots):
+            self._entering.discard(lock.name)
+            self._ready_if_all_are_in()
+
+    def _ready_if_all_are_in(self) -> None:
+        if not self._entering:
+            self._post(self.view.members[0].id, Ready())
+
+    def _receive_ready(self, sender: MemberId, message: Ready) -> None:
+        self._ready.add(sender)
+        if len(self._ready) == len(self._ranks):
+            for member in self._ranks:
+                self._post(member, Go())
+
+    def _receive_go(self, sender: MemberId, message: Go) -> None:
+        if sender != self.view.members[0].id or self._entering:
+            raise RemoteError(f"{sender} cannot say that everybody is ready")
+        self.running = True
+        for lock in list(self.locks.values()):
+            self._serve(lock)
+
+
+HANDLERS: dict[type, Callable[[Node, MemberId, Any], None]] = {
+    Open: Node._receive_open,
+    Opened: Node._receive_opened,
+    Refused: Node._receive_refused,
+    Recall: Node._receive_recall,
+    Close: Node._receive_close,
+    Forget: Node._receive_forget,
+    Recheck: Node._receive_recheck,
+    Ready: Node._receive_ready,
+    Go: Node._receive_go,
+    ToPeer: Node._receive_to_peer,
+}

@@ -1,0 +1,111 @@
+"""On what terms a name is used: which algorithm, how many at once, shared or not.
+
+A user comes with a Demand.  The first demand for a name settles its Terms, for the whole
+cluster, until nobody has the name open any more.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
+from peerlock.core.peer import NodeId, Peer, RemoteError
+
+# One lock for all needs is asked for without naming an algorithm; these serve it.  Why
+# these: see bench/choice.py and ARCHITECTURE.md.
+LOCK = "naimi-trehel"
+SHARED_LOCK = "ricart-agrawala-readers-writers"
+SEMAPHORE = "raymond-k"
+
+MOST_PERMITS = 1_000
+
+
+class Demand(NamedTuple):
+    algorithm: str = ""  # empty: whatever serves
+    permits: int = 0  # how many at once, for a semaphore; 0 for a lock
+    shared: bool = False
+
+
+class Terms(NamedTuple):
+    algorithm: str
+    permits: int  # 0 for a lock
+    named: bool  # the algorithm was asked for by name
+    start: int  # the rank of the member that begins with the token, if there is one
+
+    @property
+    def slots(self) -> int:
+        """How many peers each member runs: as many as may be inside."""
+        return self.permits or 1
+
+
+@cache
+def demand(name: str = "", permits: int = 0, shared: bool = False) -> Demand:
+    """A demand that makes sense; equal ones are one object."""
+    if permits and shared:
+        raise UsageError("a semaphore is not shared: leave out one of the two")
+    if not 0 <= permits <= MOST_PERMITS:
+        raise UsageError(f"permits must be from 1 to {MOST_PERMITS:,}, not {permits}")
+    if name:
+        need = "semaphore" if permits else "shared lock" if shared else "lock"
+        if need not in algorithm(name).serves:
+            able = ", ".join(a.name for a in CATALOGUE if need in a.serves)
+            raise UsageError(f"{name} cannot serve a {need}; these can: {able}")
+    return Demand(name, permits, shared)
+
+
+def settle(wanted: Demand, start: int) -> Terms:
+    """The terms for a name that nobody has open."""
+    usual = SEMAPHORE if wanted.permits else SHARED_LOCK if wanted.shared else LOCK
+    chosen = wanted.algorithm or usual
+    return Terms(chosen, wanted.permits, bool(wanted.algorithm), start)
+
+
+def objection(wanted: Demand, terms: Terms) -> str:
+    """Why what is wanted does not go with how the cluster uses the name, or nothing."""
+    if bool(wanted.permits) != bool(terms.permits):
+        kinds = ("a lock", "a semaphore")
+        use, want = kinds[bool(terms.permits)], kinds[bool(wanted.permits)]
+        return f"the cluster uses it as {use}, not as {want}"
+    if wanted.permits != terms.permits:
+        return f"the cluster uses it with {terms.permits} permits, not {wanted.permits}"
+    if wanted.algorithm and wanted.algorithm != terms.algorithm:
+        return f"the cluster uses it with {terms.algorithm}, not with {wanted.algorithm}"
+    if wanted.shared and terms.named and not algorithm(terms.algorithm).shares:
+        return f"the cluster uses it with {terms.algorithm}, which has no shared locks"
+    return ""
+
+
+def must_switch(wanted: Demand, terms: Terms) -> bool:
+    """A reader comes to a lock that so far needed no algorithm with readers."""
+    return wanted.shared and not terms.named and not algorithm(terms.algorithm).shares
+
+
+def must_make_sense(terms: Terms, members: int) -> None:
+    """Terms come from another node; what they ask for must be possible."""
+    try:
+        demand(terms.algorithm, terms.permits)
+    except UsageError as error:
+        raise RemoteError(str(error)) from None
+    if not 0 <= terms.start < members:
+        raise RemoteError(f"there is no member of rank {terms.start}")
+
+
+class Blueprint(NamedTuple):
+    """What the peers of an instance are made with: one value for all of them."""
+
+    peer: type[Peer]
+    members: tuple[NodeId, ...]
+    settings: dict[str, Any]
+
+
+@lru_cache(maxsize=1_000)
+def blueprint(terms: Terms, members: int) -> Blueprint:
+    peer = algorithm(terms.algorithm).peer
+    settings: dict[str, Any] = {}
+    if terms.permits:
+        settings["permits"] = terms.permits
+    for name in ("first_holder", "coordinator"):
+        if hasattr(peer, name):
+            settings[name] = terms.start * terms.slots + 1
+    return Blueprint(peer, tuple(range(1, members * terms.slots + 1)), settings)

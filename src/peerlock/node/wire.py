@@ -1,0 +1,99 @@
+"""What nodes say to one another.
+
+Names are opened before they are used: the member to whom a name's hash points is its
+*home* and knows who has it open and on what terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from peerlock.core.peer import NodeId
+from peerlock.node.terms import Demand, Terms
+from peerlock.node.views import MemberId
+
+
+class Open(NamedTuple):
+    """To the home: I want to use this name; `held` when I hold it since an older view."""
+
+    name: str
+    demand: Demand
+    held: Terms | None = None
+
+
+class Opened(NamedTuple):
+    """From the home: use it on these terms.  `epoch` tells this opening from others."""
+
+    name: str
+    epoch: int
+    terms: Terms
+
+
+class Refused(NamedTuple):
+    """From the home: the cluster uses this name in another way."""
+
+    name: str
+    demand: Demand
+    why: str
+
+
+class Recall(NamedTuple):
+    """From the home: close it as soon as you can; it will be opened on other terms."""
+
+    name: str
+    epoch: int
+
+
+class Close(NamedTuple):
+    """To the home: I neither hold it nor want it any more."""
+
+    name: str
+    epoch: int
+
+
+class Forget(NamedTuple):
+    """From the home: nobody has it open; what its algorithm has left behind can go."""
+
+    name: str
+    epoch: int
+
+
+class Recheck(NamedTuple):
+    """To the home: I still remember this and have heard nothing for long.  Should I?"""
+
+    name: str
+    epoch: int
+
+
+class Ready(NamedTuple):
+    """To the first member of the view: what I hold, I hold in this view."""
+
+
+class Go(NamedTuple):
+    """From the first member: everybody is ready."""
+
+
+class ToPeer(NamedTuple):
+    """From one peer of an algorithm to another; receiver 0 is every peer over there."""
+
+    name: str
+    epoch: int
+    terms: Terms
+    sender: NodeId
+    receiver: NodeId
+    message: Any
+
+
+Message = Open | Opened | Refused | Recall | Close | Forget | Recheck | Ready | Go | ToPeer
+MESSAGES: tuple[type, ...] = Message.__args__
+
+
+class Batch(NamedTuple):
+    """What goes over a connection at one go."""
+
+    to: MemberId  # a process that was put out and came back is not who it was
+    view: int
+    first: int  # the number of the first message; they are numbered from 1 in each view
+    received: int  # the highest number received from the other side
+    counter: int  # the sender's fence counter
+    messages: tuple[Message, ...]

@@ -1,0 +1,64 @@
+"""The judge of whole nodes: it stands outside and sees only grants and their ends.
+
+A grant is valid until it is released, until its process is dead, and no longer than its
+holder's lease on the holder's own clock.  Among valid grants of one name there is one
+holder, or readers only, or as many as there are permits; and fences grow, from grant to
+grant of an exclusive lock, whatever happened in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+class Misrule(Exception):
+    """Nodes did what locks must never do."""
+
+
+@dataclass(eq=False)
+class Held:
+    who: str
+    fence: int
+    shared: bool
+    valid: Callable[[], bool]
+
+
+@dataclass
+class Record:
+    """What was seen of one name."""
+
+    permits: int  # 0 for a lock
+    inside: list[Held] = field(default_factory=list)
+    last_fence: int = 0
+    last_writers_fence: int = 0
+
+
+class Witness:
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self.grants = 0
+
+    def granted(self, name: str, permits: int, held: Held) -> None:
+        self.grants += 1
+        record = self.records.setdefault(name, Record(permits))
+        record.inside = [h for h in record.inside if h.valid()]
+        record.inside.append(held)
+        together = " and ".join(f"{h.who} (fence {h.fence})" for h in record.inside)
+        if permits:
+            if len(record.inside) > permits:
+                raise Misrule(f"{together} are in {name}, which has {permits} permits")
+            return
+        if len(record.inside) > 1 and not all(h.shared for h in record.inside):
+            raise Misrule(f"{together} hold {name} together")
+        before = record.last_writers_fence if held.shared else record.last_fence
+        if held.fence <= before:
+            raise Misrule(f"{held.who}'s fence {held.fence} for {name} follows {before}")
+        record.last_fence = max(record.last_fence, held.fence)
+        if not held.shared:
+            record.last_writers_fence = held.fence
+
+    def left(self, name: str, held: Held) -> None:
+        record = self.records[name]
+        if held in record.inside:
+            record.inside.remove(held)
