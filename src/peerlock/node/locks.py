@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from peerlock.core.peer import NodeId, Peer
 from peerlock.node.terms import Demand, Terms, blueprint
+from peerlock.node.views import MemberId
 
 
 class State(Enum):
@@ -20,13 +21,42 @@ class State(Enum):
     LOST = "lost"
 
 
+class Others:
+    """What a probe has heard so far of others who use the name."""
+
+    __slots__ = ("readers", "unheard", "users")
+
+    def __init__(self, unheard: set[MemberId]) -> None:
+        self.unheard = unheard
+        self.users = self.readers = 0
+
+    def add(self, users: int, readers: int) -> None:
+        self.users += users
+        self.readers += readers
+
+    def in_the_way_of(self, wanted: Demand) -> bool:
+        if wanted.permits:
+            return self.users >= wanted.permits
+        return self.users > (self.readers if wanted.shared else 0)
+
+
 class Waiter:
     """Somebody local who asks, and then holds.  Hosts say in a subclass what follows.
 
-    What a host does in `granted`, `refused` and `lost` must not call the node.
+    What a host does in an `on_…` method must not call the node.
     """
 
-    __slots__ = ("asked_at", "demand", "fence", "lock", "since", "slot", "state")
+    __slots__ = (
+        "asked_at",
+        "demand",
+        "fence",
+        "lock",
+        "others",
+        "probing",
+        "since",
+        "slot",
+        "state",
+    )
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
@@ -36,15 +66,23 @@ class Waiter:
         self.since = 0.0  # when it was let in
         self.lock: Lock | None = None
         self.slot: Slot | None = None
+        self.probing = False  # it wants to wait only as long as nobody else does
+        self.others: Others | None = None
 
-    def granted(self) -> None:
+    def on_granted(self) -> None:
         """It holds now."""
 
-    def refused(self, why: str) -> None:
+    def on_refused(self, why: str) -> None:
         """The cluster uses the name in another way."""
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """It holds no longer, through no fault of its own."""
+
+    def on_probed(self, busy: bool) -> None:
+        """Whether others hold or want what it wants; it may ask again."""
+
+    def abandon(self) -> None:
+        """The node leaves: this will never be let in."""
 
 
 class Stage(Enum):
@@ -157,6 +195,11 @@ class Lock:
     @property
     def slots(self) -> list[Slot]:
         return self.instance.slots if self.instance else []
+
+    def users(self) -> tuple[int, int]:
+        """How many here hold it or want it for sure, and how many of these are readers."""
+        users = [*self.holders, *(w for w in self.waiters if not w.probing)]
+        return len(users), sum(user.demand.shared for user in users)
 
 
 def make_instance(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 from zlib import crc32
@@ -28,8 +28,24 @@ from zlib import crc32
 from peerlock.core.peer import NodeId, RemoteError
 from peerlock.node.homes import Homes
 from peerlock.node.links import Link
-from peerlock.node.locks import Instance, Lock, Slot, Stage, State, Waiter, make_instance
-from peerlock.node.terms import Demand, Terms, must_make_sense, must_switch, objection
+from peerlock.node.locks import (
+    Instance,
+    Lock,
+    Others,
+    Slot,
+    Stage,
+    State,
+    Waiter,
+    make_instance,
+)
+from peerlock.node.terms import (
+    Demand,
+    Terms,
+    must_be_possible,
+    must_make_sense,
+    must_switch,
+    objection,
+)
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
     Batch,
@@ -39,6 +55,8 @@ from peerlock.node.wire import (
     Message,
     Open,
     Opened,
+    Probe,
+    Probed,
     Ready,
     Recall,
     Recheck,
@@ -80,6 +98,9 @@ class Statistics:
     remote_errors: int = 0
     messages: Counter[str] = field(default_factory=Counter)  # sent, by what they are
 
+    def copy(self) -> Statistics:
+        return replace(self, messages=self.messages.copy())
+
 
 class NotHeld(RuntimeError):
     """Release of what is not held: never was, was released already, or is lost."""
@@ -108,7 +129,7 @@ class Node:
         self._ready: set[MemberId] = set()
         self._marked: list[Lock] = []  # to be looked at in the next turn
         self._resting: list[Lock] = []  # to be asked for in the next turn
-        self._held_back: list[Lock] = []  # to be asked for when no link is full
+        self._held_back: dict[Lock, None] = {}  # to be asked for when no link is full
         self._full: set[MemberId] = set()
         self._swept = clock()  # when we last looked for what can be forgotten
         self._new = 0  # names that have come up since
@@ -116,7 +137,7 @@ class Node:
     # What users want
 
     def acquire(self, name: str, waiter: Waiter) -> None:
-        """Sooner or later `waiter.granted()` or `waiter.refused()` follows, or at once."""
+        """Sooner or later, or at once, `on_granted()` or `on_refused()` of it follows."""
         lock = self.locks.get(name)
         if lock is None:
             lock = self._new_lock(name)
@@ -134,7 +155,7 @@ class Node:
         if lock is None or waiter.demand is not lock.agreed:
             return False
         slot = lock.free
-        if slot is None or not slot.left:
+        if slot is None or not slot.left or slot.shared != waiter.demand.shared:
             return False
         now = self.clock()
         if now >= slot.until:
@@ -165,6 +186,21 @@ class Node:
         self._work_off()
         return True
 
+    def probe(self, waiter: Waiter) -> None:
+        """For who waits: is it in vain?  `waiter.on_probed()` follows, unless it is let in.
+
+        If a view comes first, nothing follows; the host asks again after a while.
+        """
+        if waiter.state is not State.WAITING:
+            return
+        assert waiter.lock is not None
+        waiter.probing = True
+        others = waiter.others = Others(set(self._links) - {self.me})
+        others.add(*waiter.lock.users())
+        for member in sorted(others.unheard):
+            self._post(member, Probe(waiter.lock.name))
+        self._judge_probe(waiter)
+
     def release(self, waiter: Waiter) -> None:
         if waiter.state is not State.HOLDING:
             raise NotHeld(f"cannot be released: it is {waiter.state.value}")
@@ -187,11 +223,35 @@ class Node:
             lock.marked = True
             self._marked.append(lock)
 
+    def _receive_probe(self, sender: MemberId, message: Probe) -> None:
+        lock = self.locks.get(message.name)
+        users, readers = lock.users() if lock else (0, 0)
+        self._post(sender, Probed(message.name, users, readers))
+
+    def _receive_probed(self, sender: MemberId, message: Probed) -> None:
+        lock = self.locks.get(message.name)
+        for waiter in list(lock.waiters) if lock else ():
+            if waiter.others and sender in waiter.others.unheard:
+                waiter.others.unheard.discard(sender)
+                waiter.others.add(message.users, message.readers)
+                self._judge_probe(waiter)
+
+    def _judge_probe(self, waiter: Waiter) -> None:
+        others = waiter.others
+        assert others is not None
+        busy = others.in_the_way_of(waiter.demand)
+        if busy or not others.unheard:
+            waiter.others = None
+            waiter.on_probed(busy)
+
     # What the world does
 
     def see(self, view: View, me: MemberId | None = None) -> None:
-        """A new view; `me` when we have just joined, under this number."""
-        if view.number <= self.view.number:
+        """A new view; `me` when we have just joined, under this number.
+
+        Without a lease we are in no view: renew it, and see it again.
+        """
+        if view.number <= self.view.number or not self.check_lease():
             return
         if me is not None:
             self.me = me
@@ -210,7 +270,10 @@ class Node:
         self._enter_what_is_held()
         early, self._early = self._early, []
         for sender, batch in early:
-            self.receive(sender, batch)
+            try:
+                self.receive(sender, batch)
+            except RemoteError:
+                self.statistics.remote_errors += 1
         self._work_off()
 
     def receive(self, sender: MemberId, batch: Batch) -> None:
@@ -226,8 +289,9 @@ class Node:
         link = self._links.get(sender)
         if link is None:
             raise RemoteError(f"{sender} is not in view {batch.view}")
+        messages = link.accept(batch)
         self._counter = max(self._counter, batch.counter)
-        for message in link.accept(batch):
+        for message in messages:
             self._handle(sender, message)
         if link.has_something_to_say:
             self._dirty[sender] = None
@@ -293,9 +357,13 @@ class Node:
             if not lock.waiters:
                 del self.locks[lock.name]
             for holder in holders:
-                holder.lost()
+                holder.on_lost()
 
     # What the host takes from us
+
+    @property
+    def has_something_to_say(self) -> bool:
+        return bool(self._dirty)
 
     @property
     def wants_turn(self) -> bool:
@@ -363,6 +431,8 @@ class Node:
                 self._handle(self.me, message)
 
     def _handle(self, sender: MemberId, message: Message) -> None:
+        if not self.member:
+            return  # our lease ran out over what came before
         try:
             HANDLERS[type(message)](self, sender, message)
         except RemoteError:
@@ -383,6 +453,9 @@ class Node:
 
     def _receive_open(self, sender: MemberId, message: Open) -> None:
         self._must_be_home(message.name)
+        must_be_possible(message.demand)
+        if message.held:
+            must_make_sense(message.held._replace(start=0), len(self._ranks))
         self.homes.open(sender, message.name, message.demand, message.held)
 
     def _receive_opened(self, sender: MemberId, message: Opened) -> None:
@@ -410,7 +483,7 @@ class Node:
 
     def _refuse(self, waiter: Waiter, why: str) -> None:
         waiter.state = State.REFUSED
-        waiter.refused(why)
+        waiter.on_refused(why)
 
     def _receive_recall(self, sender: MemberId, message: Recall) -> None:
         lock = self.locks.get(message.name)
@@ -529,6 +602,8 @@ class Node:
             if lock.stage is Stage.OPEN or (instance and instance.epoch > epoch):
                 return  # from an opening that is over
             instance = self._join_epoch(lock, epoch, terms)
+        if instance.terms != terms:
+            raise RemoteError(f"{sender} uses {name!r} in another way")
         lock.touched = True
         if receiver:
             index = receiver - 1 - self._ranks[self.me] * slots
@@ -640,14 +715,14 @@ class Node:
         waiter.slot = slot
         lock.holders[waiter] = None
         self.statistics.grants += 1
-        waiter.granted()
+        waiter.on_granted()
 
     def _ask(self, lock: Lock) -> bool:
         """Ask for as many as wait; True if something was granted at once."""
         if not self.running or lock.switching:
             return False
         if self._full:
-            self._held_back.append(lock)
+            self._held_back[lock] = None
             return False
         wanted = len(lock.waiters)
         at_once = False
@@ -685,7 +760,7 @@ class Node:
         links = self._links
         self._full = {m for m in self._full if m in links and links[m].full}
         if not self._full:
-            held_back, self._held_back = self._held_back, []
+            held_back, self._held_back = self._held_back, {}
             for lock in held_back:
                 self._serve(lock)
 
@@ -757,6 +832,8 @@ HANDLERS: dict[type, Callable[[Node, MemberId, Any], None]] = {
     Close: Node._receive_close,
     Forget: Node._receive_forget,
     Recheck: Node._receive_recheck,
+    Probe: Node._receive_probe,
+    Probed: Node._receive_probed,
     Ready: Node._receive_ready,
     Go: Node._receive_go,
     ToPeer: Node._receive_to_peer,

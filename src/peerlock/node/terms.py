@@ -81,12 +81,17 @@ def must_switch(wanted: Demand, terms: Terms) -> bool:
     return wanted.shared and not terms.named and not algorithm(terms.algorithm).shares
 
 
-def must_make_sense(terms: Terms, members: int) -> None:
-    """Terms come from another node; what they ask for must be possible."""
+def must_be_possible(wanted: Demand) -> None:
+    """What another node's user wants, which that node should have looked at."""
     try:
-        demand(terms.algorithm, terms.permits)
+        demand(*wanted)
     except UsageError as error:
         raise RemoteError(str(error)) from None
+
+
+def must_make_sense(terms: Terms, members: int) -> None:
+    """Terms come from another node; what they ask for must be possible."""
+    must_be_possible(Demand(terms.algorithm, terms.permits))
     if not 0 <= terms.start < members:
         raise RemoteError(f"there is no member of rank {terms.start}")
 

@@ -65,6 +65,20 @@ class Recheck(NamedTuple):
     epoch: int
 
 
+class Probe(NamedTuple):
+    """To everybody: is anybody over there in, or waiting?  From who would not wait."""
+
+    name: str
+
+
+class Probed(NamedTuple):
+    """How many are, and how many of these are readers; who only probes does not count."""
+
+    name: str
+    users: int
+    readers: int
+
+
 class Ready(NamedTuple):
     """To the first member of the view: what I hold, I hold in this view."""
 
@@ -84,7 +98,20 @@ class ToPeer(NamedTuple):
     message: Any
 
 
-Message = Open | Opened | Refused | Recall | Close | Forget | Recheck | Ready | Go | ToPeer
+Message = (
+    Open
+    | Opened
+    | Refused
+    | Recall
+    | Close
+    | Forget
+    | Recheck
+    | Probe
+    | Probed
+    | Ready
+    | Go
+    | ToPeer
+)
 MESSAGES: tuple[type, ...] = Message.__args__
 
 

@@ -1,0 +1,1 @@
+"""What programs use: nodes, locks, semaphores, grants; for tasks and for threads."""

@@ -1,0 +1,69 @@
+"""What goes on at a node, and in a cluster, in plain values."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from peerlock.membership.engine import Engine
+from peerlock.node.locks import Waiter
+from peerlock.node.node import Node
+from peerlock.runtime.host import ask
+
+PATIENCE = 1.0  # seconds for a member to answer
+
+
+def describe(node: Node) -> dict[str, Any]:
+    """What one node knows by itself."""
+    now = time.monotonic()
+    locks = [
+        {
+            "name": lock.name,
+            "algorithm": lock.terms.algorithm if lock.terms else None,
+            "permits": lock.terms.permits if lock.terms else 0,
+            "holders": [held(holder, now) for holder in lock.holders],
+            "waiters": [waiting(waiter, now) for waiter in lock.waiters],
+        }
+        for lock in node.locks.values()
+        if lock.holders or lock.waiters
+    ]
+    return {"view": node.view.number, "running": node.running, "locks": locks}
+
+
+def held(holder: Waiter, now: float) -> dict[str, Any]:
+    return {
+        "fence": holder.fence,
+        "shared": holder.demand.shared,
+        "held_for": now - holder.since,
+    }
+
+
+def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
+    return {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
+
+
+async def survey(engine: Engine) -> dict[str, Any]:
+    """Ask every member, without becoming one: members, locks, holders, waiters."""
+    view = await engine.read()
+    answers = await asyncio.gather(
+        *(ask(member, engine.cluster, PATIENCE) for member in view.members)
+    )
+    locks: dict[str, dict[str, Any]] = {}
+    members = []
+    for member, answer in zip(view.members, answers, strict=True):
+        members.append({"id": member.id, "pid": member.pid, "answers": answer is not None})
+        for lock in answer["locks"] if answer else ():
+            entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})
+            entry["algorithm"] = entry["algorithm"] or lock["algorithm"]
+            entry["permits"] = entry["permits"] or lock["permits"]
+            for kind in ("holders", "waiters"):
+                entry[kind].extend({"pid": member.pid, **user} for user in lock[kind])
+    for lock in locks.values():
+        lock["holders"].sort(key=lambda user: -user["held_for"])
+        lock["waiters"].sort(key=lambda user: -user["waited_for"])
+    return {
+        "view": view.number,
+        "members": members,
+        "locks": [locks[name] for name in sorted(locks)],
+    }

@@ -1,0 +1,336 @@
+"""Locks for asyncio.
+
+async with peerlock.join() as node:
+    async with node.lock("invoices") as grant:
+        await store.write(data, fence=grant.fence)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import current_task
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any
+
+from peerlock.api.errors import (
+    ClusterError,
+    Conflict,
+    Deadlock,
+    Lost,
+    NotHeld,
+    Timeout,
+    WouldBlock,
+)
+from peerlock.api.forks import belongs_here, mind_forks
+from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.status import describe
+from peerlock.membership.place import engine_for, own_directory
+from peerlock.node.locks import State, Waiter
+from peerlock.node.node import Knobs, Statistics
+from peerlock.node.terms import Demand
+from peerlock.runtime.host import Host
+
+LEASE = 10.0
+
+# How long who would not wait gives a free lock to arrive before asking again.
+PROBE = 0.05
+
+
+class Grant(Waiter):
+    """You hold the lock, until you release it or it is lost."""
+
+    __slots__ = ("_future", "_handle", "_lost", "owner")
+
+    def __init__(self, handle: Lock, owner: asyncio.Task[Any] | None) -> None:
+        super().__init__(handle.demand)
+        self._handle = handle
+        self.owner = owner
+        self._future: asyncio.Future[None] | None = None
+        self._lost: asyncio.Future[bool] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
+
+    @property
+    def name(self) -> str:
+        return self._handle.name
+
+    @property
+    def lost(self) -> asyncio.Future[bool]:
+        """Await it: True as soon as the lock is lost, False when it is released."""
+        if self._lost is None:
+            self._lost = asyncio.get_running_loop().create_future()
+            if self.state is not State.HOLDING:
+                self._lost.set_result(self.is_lost)
+        return self._lost
+
+    @property
+    def is_lost(self) -> bool:
+        return self.state is State.LOST
+
+    def release(self) -> None:
+        """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
+        self._handle.release_grant(self)
+
+    # What the node tells us
+
+    def on_granted(self) -> None:
+        self._settle(None)
+
+    def on_refused(self, why: str) -> None:
+        self._settle(Conflict(f"{self.name!r}: {why}"))
+
+    def on_probed(self, busy: bool) -> None:
+        if busy:
+            self._settle(WouldBlock(f"{self.name!r} is held by somebody else"))
+        else:
+            asyncio.get_running_loop().call_later(PROBE, self._handle.probe, self)
+
+    def on_lost(self) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(True)
+        if self._handle.cancel_on_loss and self.owner is not None:
+            self.owner.cancel(f"lost {self.name!r}")
+
+    # What the handle tells us
+
+    def until_settled(self) -> asyncio.Future[None]:
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future
+
+    def abandon(self) -> None:
+        self._settle(ClusterError("the node has left the cluster"))
+
+    def over(self) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(False)
+
+    def _settle(self, error: Exception | None) -> None:
+        future = self._future
+        if future is not None and not future.done():
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+
+class Lock:
+    """A name, and how to ask for it; tasks may share it, and use it again and again."""
+
+    def __init__(
+        self,
+        node: LockNode,
+        name: str,
+        demand: Demand,
+        timeout: float | None = None,
+        cancel_on_loss: bool = False,
+    ) -> None:
+        self.name = name
+        self.demand = demand
+        self.timeout = timeout
+        self.cancel_on_loss = cancel_on_loss
+        self._host = node.host
+        self._pure = node.host.node
+        self._held: list[Grant] = []  # by which we were entered and not left yet
+
+    def __repr__(self) -> str:
+        kind = "semaphore" if self.demand.permits else "lock"
+        return f"<peerlock {kind} {self.name!r}>"
+
+    def locked(self) -> bool:
+        """Whether somebody holds it through this very handle."""
+        return any(grant.state is State.HOLDING for grant in self._held)
+
+    async def __aenter__(self) -> Grant:
+        grant = Grant(self, current_task())
+        if not self._pure.take(self.name, grant):
+            await self._wait(grant, self.timeout)
+        self._held.append(grant)
+        return grant
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        grant = self._mine()
+        if grant.state is State.HOLDING:
+            self._pure.release(grant)
+            if grant._lost is not None:
+                grant.over()
+            self._host.flush_if_needed()
+        elif grant.state is State.LOST:
+            self._out_of_a_lost_lock(grant, error)
+
+    async def acquire(self, timeout: float | None = None) -> Grant:
+        """Wait for it, `timeout` seconds at most; then Timeout."""
+        grant = Grant(self, current_task())
+        if not self._pure.take(self.name, grant):
+            await self._wait(grant, self.timeout if timeout is None else timeout)
+        self._held.append(grant)
+        return grant
+
+    async def try_acquire(self) -> Grant:
+        """Get it if nobody else holds it or waits for it; WouldBlock otherwise."""
+        grant = Grant(self, current_task())
+        if not self._pure.take(self.name, grant):
+            await self._wait(grant, None, probe=True)
+        self._held.append(grant)
+        return grant
+
+    def release(self) -> None:
+        """Give back what this task got by `acquire`."""
+        self._mine().release()
+
+    # For grants
+
+    def release_grant(self, grant: Grant) -> None:
+        if grant in self._held:
+            self._held.remove(grant)
+        if grant.state is State.LOST or not self._pure.check_lease():
+            raise Lost(f"{self.name!r} was lost while it was held")
+        self._pure.release(grant)
+        grant.over()
+        self._host.flush()
+
+    def probe(self, grant: Grant) -> None:
+        if grant.state is State.WAITING:
+            self._pure.probe(grant)
+            self._host.flush()
+
+    # Inside
+
+    async def _wait(self, grant: Grant, timeout: float | None, probe: bool = False) -> None:
+        belongs_here(self._host)
+        self._must_not_wait_for_itself(grant)
+        if not self._host.started:
+            raise ClusterError("the node has not joined: async with peerlock.join() …")
+        future = grant.until_settled()
+        self._pure.acquire(self.name, grant)
+        if probe:
+            self._pure.probe(grant)
+        self._host.flush()
+        try:
+            if timeout is None:
+                await future
+            else:
+                async with asyncio.timeout(timeout):
+                    await future
+        except BaseException as error:
+            self._withdraw(grant)
+            if isinstance(error, TimeoutError) and timeout is not None:
+                raise Timeout(f"{self.name!r} did not come within {timeout} s") from None
+            raise
+        if grant.state is State.LOST:
+            raise Lost(f"{self.name!r} was lost as soon as it was granted")
+
+    def _withdraw(self, grant: Grant) -> None:
+        if not self._pure.give_up(grant) and grant.state is State.HOLDING:
+            self._pure.release(grant)
+        self._host.flush()
+
+    def _must_not_wait_for_itself(self, grant: Grant) -> None:
+        lock = self._pure.locks.get(self.name)
+        if lock is not None and grant.owner is not None and not self.demand.permits:
+            for holder in lock.holders:
+                if isinstance(holder, Grant) and holder.owner is grant.owner:
+                    raise Deadlock(f"this task holds {self.name!r} already")
+
+    def _mine(self) -> Grant:
+        """The last grant that this task got by us."""
+        held, me = self._held, current_task()
+        for i in range(len(held) - 1, -1, -1):
+            if held[i].owner is me:
+                return held.pop(i)
+        raise NotHeld(f"this task does not hold {self.name!r}")
+
+    def _out_of_a_lost_lock(self, grant: Grant, error: BaseException | None) -> None:
+        if self.cancel_on_loss and isinstance(error, asyncio.CancelledError):
+            task = current_task()
+            assert task is not None
+            if task.uncancel() > 0:
+                return  # somebody else has cancelled it, too
+            raise Lost(f"{self.name!r} was lost, and the body was cancelled") from error
+        if error is None:
+            raise Lost(f"{self.name!r} was lost while it was held")
+
+
+class LockNode:
+    """This process in the cluster: `async with peerlock.join() as node`."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    async def __aenter__(self) -> LockNode:
+        await self.host.start()
+        mind_forks(self.host)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.leave()
+
+    def __await__(self) -> Generator[Any, None, LockNode]:
+        """`node = await peerlock.join()`, and later `await node.leave()`."""
+        return self.__aenter__().__await__()
+
+    def lock(
+        self,
+        name: str,
+        *,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Lock:
+        """One at a time in the whole cluster; `shared`: with others that share it."""
+        wanted = asked_for(name, algorithm, 0, shared)
+        return Lock(self, name, wanted, timeout, cancel_on_loss)
+
+    def semaphore(
+        self,
+        name: str,
+        permits: int,
+        *,
+        timeout: float | None = None,
+        algorithm: str | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Lock:
+        """At most so many at a time in the whole cluster."""
+        wanted = asked_for(name, algorithm, must_have_permits(permits), False)
+        return Lock(self, name, wanted, timeout, cancel_on_loss)
+
+    def statistics(self) -> Statistics:
+        return self.host.node.statistics.copy()
+
+    async def leave(self) -> None:
+        """Give back what is held, tell those who wait here, and be a member no longer."""
+        pure = self.host.node
+        for lock in list(pure.locks.values()):
+            for waiter in list(lock.waiters):
+                pure.give_up(waiter)
+                waiter.abandon()
+        await self.host.stop()
+
+
+def join(
+    cluster: str | None = None,
+    *,
+    lease: float | None = LEASE,
+    hand_overs: int = Knobs.hand_overs,
+    hand_over_time: float = Knobs.hand_over_time,
+) -> LockNode:
+    """This process becomes a member of a cluster of processes that share locks.
+
+    cluster: where it is; without one, $PEERLOCK_CLUSTER, or this user's on this machine.
+    lease: seconds after which a process that does not answer loses what it holds; None
+      waits for it for ever.
+    hand_overs, hand_over_time: how often and for how many seconds a lock may go from one
+      local user to the next while others may wait; 1 is strictly in turn.
+    """
+    engine = engine_for(cluster, lease)
+    knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
+    host = Host(engine, own_directory(), knobs)
+    host.describe = lambda: describe(host.node)
+    return LockNode(host)

@@ -1,0 +1,331 @@
+"""The same locks for threads, with the manners of threading.Lock.
+
+with peerlock.sync.join() as node:
+    with node.lock("invoices") as grant:
+        store.write(data, fence=grant.fence)
+
+The node lives in a thread of its own.  A lock that is here and free is taken and given
+back by the calling thread alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from _thread import allocate_lock
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, TypeVar
+
+from peerlock.api.errors import ClusterError, Conflict, Lost, NotHeld, Timeout, WouldBlock
+from peerlock.api.forks import belongs_here, mind_forks
+from peerlock.api.loops import new_event_loop
+from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.status import describe
+from peerlock.api.tasks import LEASE, PROBE
+from peerlock.membership.place import engine_for, own_directory
+from peerlock.node.locks import State, Waiter
+from peerlock.node.node import Knobs, Statistics
+from peerlock.node.terms import Demand
+from peerlock.runtime.host import Host
+
+T = TypeVar("T")
+
+
+class Grant(Waiter):
+    """You hold the lock, until you release it or it is lost."""
+
+    __slots__ = ("_error", "_handle", "_lost", "_settled")
+
+    def __init__(self, handle: Lock) -> None:
+        super().__init__(handle.demand)
+        self._handle = handle
+        self._error: Exception | None = None
+        self._settled: Any = None
+        self._lost: threading.Event | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
+
+    @property
+    def name(self) -> str:
+        return self._handle.name
+
+    @property
+    def lost(self) -> threading.Event:
+        """An event that is set as soon as the lock is lost; wait for it in a thread."""
+        if self._lost is None:
+            self._lost = threading.Event()
+            if self.is_lost:
+                self._lost.set()
+        return self._lost
+
+    @property
+    def is_lost(self) -> bool:
+        return self.state is State.LOST
+
+    def release(self) -> None:
+        """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
+        self._handle.release_grant(self)
+
+    # What the node tells us
+
+    def on_granted(self) -> None:
+        self._settle(None)
+
+    def on_refused(self, why: str) -> None:
+        self._settle(Conflict(f"{self.name!r}: {why}"))
+
+    def on_probed(self, busy: bool) -> None:
+        if busy:
+            self._settle(WouldBlock())
+        else:
+            self._handle.probe_later(self)
+
+    def on_lost(self) -> None:
+        if self._lost is not None:
+            self._lost.set()
+
+    def abandon(self) -> None:
+        self._settle(ClusterError("the node has left the cluster"))
+
+    # What the handle tells us
+
+    def expect(self) -> None:
+        self._settled = allocate_lock()
+        self._settled.acquire()
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it was settled in time; -1 waits for ever."""
+        settled = bool(self._settled.acquire(timeout=timeout))
+        if settled and self._error is not None:
+            raise self._error
+        return settled
+
+    def _settle(self, error: Exception | None) -> None:
+        if self._settled is not None and self._settled.locked():
+            self._error = error
+            self._settled.release()
+
+
+class Lock:
+    """A name, and how to ask for it, with threading.Lock's methods and meanings.
+
+    Any thread may release what another has acquired by the same handle.
+    """
+
+    def __init__(
+        self, node: LockNode, name: str, demand: Demand, timeout: float | None = None
+    ) -> None:
+        self.name = name
+        self.demand = demand
+        self.timeout = timeout
+        self._host = node.host
+        self._pure = node.host.node
+        self._guard = node.guard
+        self._held: list[Grant] = []
+
+    def __repr__(self) -> str:
+        state = "locked" if self.locked() else "unlocked"
+        return f"<{state} peerlock.sync.Lock object {self.name!r} at {id(self):#x}>"
+
+    def locked(self) -> bool:
+        """Whether it is held through this very handle."""
+        return any(grant.state is State.HOLDING for grant in self._held)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As threading.Lock has it; `timeout` -1 is the handle's, or without end."""
+        if not blocking and timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        if timeout < 0 and timeout != -1:
+            raise ValueError("timeout value must be a non-negative number")
+        if timeout > threading.TIMEOUT_MAX:
+            raise OverflowError("timeout value is too large")
+        if timeout == -1 and self.timeout is not None:
+            timeout = self.timeout
+        return self._acquire(blocking, timeout) is not None
+
+    def release(self) -> None:
+        """RuntimeError if it is not held; Lost if it was lost in the meantime."""
+        try:
+            grant = self._held.pop()
+        except IndexError:
+            raise NotHeld(f"release of {self.name!r}, which is not held") from None
+        self.release_grant(grant)
+
+    def __enter__(self) -> Grant:
+        timeout = -1 if self.timeout is None else self.timeout
+        grant = self._acquire(True, timeout)
+        if grant is None:
+            raise Timeout(f"{self.name!r} did not come within {self.timeout} s")
+        return grant
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._held:
+            try:
+                self.release()
+            except Lost:
+                if error is None:
+                    raise
+
+    # For grants
+
+    def release_grant(self, grant: Grant) -> None:
+        if grant in self._held:
+            self._held.remove(grant)
+        with self._guard:
+            if grant.state is State.LOST:
+                raise Lost(f"{self.name!r} was lost while it was held")
+            self._pure.release(grant)
+            needed = self._host.must_be_flushed()
+        if needed:
+            self._flush()
+
+    def probe_later(self, grant: Grant) -> None:
+        loop = self._host.loop
+        loop.call_soon_threadsafe(loop.call_later, PROBE, self._probe, grant)
+
+    # Inside
+
+    def _acquire(self, blocking: bool, timeout: float) -> Grant | None:
+        grant = Grant(self)
+        with self._guard:
+            taken = self._pure.take(self.name, grant)
+        if not taken and not self._wait(grant, blocking, timeout):
+            return None
+        self._held.append(grant)
+        return grant
+
+    def _wait(self, grant: Grant, blocking: bool, timeout: float) -> bool:
+        belongs_here(self._host)
+        grant.expect()
+        with self._guard:
+            self._pure.acquire(self.name, grant)
+            if not blocking:
+                self._pure.probe(grant)
+        self._flush()
+        try:
+            if grant.wait(timeout):
+                return True
+        except WouldBlock:
+            pass
+        except BaseException:
+            self._withdraw(grant)
+            raise
+        self._withdraw(grant)
+        return False
+
+    def _withdraw(self, grant: Grant) -> None:
+        with self._guard:
+            if not self._pure.give_up(grant) and grant.state is State.HOLDING:
+                self._pure.release(grant)
+        self._flush()
+
+    def _probe(self, grant: Grant) -> None:
+        if grant.state is State.WAITING:
+            with self._guard:
+                self._pure.probe(grant)
+            self._host.flush()
+
+    def _flush(self) -> None:
+        self._host.loop.call_soon_threadsafe(self._host.flush)
+
+
+class LockNode:
+    """This process in the cluster: `with peerlock.sync.join() as node`."""
+
+    def __init__(self, host: Host, guard: Any) -> None:
+        self.host = host
+        self.guard = guard
+        self._loop = new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="peerlock", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._do(host.start())
+        except BaseException:
+            self._stop_loop()
+            raise
+        mind_forks(host)
+
+    def __enter__(self) -> LockNode:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def lock(
+        self,
+        name: str,
+        *,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | None = None,
+    ) -> Lock:
+        """One at a time in the whole cluster; `shared`: with others that share it."""
+        return Lock(self, name, asked_for(name, algorithm, 0, shared), timeout)
+
+    def semaphore(
+        self,
+        name: str,
+        permits: int,
+        *,
+        timeout: float | None = None,
+        algorithm: str | None = None,
+    ) -> Lock:
+        """At most so many at a time in the whole cluster."""
+        wanted = asked_for(name, algorithm, must_have_permits(permits), False)
+        return Lock(self, name, wanted, timeout)
+
+    def statistics(self) -> Statistics:
+        with self.guard:
+            return self.host.node.statistics.copy()
+
+    def leave(self) -> None:
+        """Give back what is held, tell those who wait here, and be a member no longer."""
+        belongs_here(self.host)
+        if not self._loop.is_running():
+            return
+        pure = self.host.node
+        with self.guard:
+            for lock in list(pure.locks.values()):
+                for waiter in list(lock.waiters):
+                    pure.give_up(waiter)
+                    waiter.abandon()
+        self._do(self.host.stop())
+        self._stop_loop()
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def join(
+    cluster: str | None = None,
+    *,
+    lease: float | None = LEASE,
+    hand_overs: int = Knobs.hand_overs,
+    hand_over_time: float = Knobs.hand_over_time,
+) -> LockNode:
+    """Become a member, at once; peerlock.join() tells what the arguments are for."""
+    engine = engine_for(cluster, lease)
+    knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
+    guard = threading.Lock()
+    host = Host(engine, own_directory(), knobs, guard)
+
+    def described() -> dict[str, Any]:
+        with guard:
+            return describe(host.node)
+
+    host.describe = described
+    return LockNode(host, guard)

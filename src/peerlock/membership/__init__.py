@@ -1,0 +1,1 @@
+"""Who is in the cluster: engines that keep the members and number the changes."""

@@ -1,0 +1,55 @@
+"""What a membership engine does for a node.
+
+A node's host calls these, one at a time, from its event loop.  Each is one transaction on
+what all members share.  The engine may take its time (it may use a thread or the network),
+but must not block the loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from peerlock.node.views import MemberId, View
+
+
+class ClusterError(RuntimeError):
+    """The membership of the cluster cannot be read or changed; the text says what to do."""
+
+
+class Gone(ClusterError):
+    """What the members share has been taken away under them: nobody is in any more."""
+
+
+class Joined(NamedTuple):
+    view: View
+    me: MemberId
+    deadline: float  # of our lease, on our monotonic clock
+
+
+class Renewed(NamedTuple):
+    view: View
+    deadline: float  # -inf: we have been put out
+    changed: bool  # this transaction has put somebody out
+
+
+class Engine(Protocol):
+    cluster: str  # which cluster this is, in words that only its members have
+    lease: float | None  # for how long a member may be silent; None: as long as it lives
+
+    async def join(self, address: str, beyond: int = 0) -> Joined:
+        """Become a member that can be reached there, in a view numbered higher."""
+
+    async def renew(self, me: MemberId) -> Renewed:
+        """Stay one; and look for members that are dead or have been silent for too long."""
+
+    async def renumber(self) -> View:
+        """The same members in a new view."""
+
+    async def leave(self, me: MemberId) -> View:
+        """Be a member no longer."""
+
+    async def read(self) -> View:
+        """The members, for somebody who is none; nothing is changed."""
+
+    def close(self) -> None:
+        """No more calls."""

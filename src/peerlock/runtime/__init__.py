@@ -1,0 +1,1 @@
+"""Nodes in real processes: asyncio, sockets, frames.  It knows nothing about locking."""

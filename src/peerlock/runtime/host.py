@@ -1,0 +1,411 @@
+"""What a real process does for its node: connections, time, membership.
+
+Step, drain, then await: the node is stepped by one thread at a time, under `guard`, and
+never across an await.  Whatever follows from a step is carried out by `flush`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from peerlock.core.peer import RemoteError
+from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed
+from peerlock.node.node import Knobs, Node
+from peerlock.node.views import Member, MemberId, View
+from peerlock.node.wire import Batch
+from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
+from peerlock.runtime.connection import Connection
+
+# A look at the members when nothing calls for it, in seconds; and how soon we try again to
+# reach somebody who is still a member.
+POLL = 1.0
+RETRY = 0.001
+RETRY_AT_MOST = 0.5
+
+
+class Way:
+    """To one member: a connection, or the attempt to make one."""
+
+    __slots__ = ("connection", "dialling", "pause")
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.dialling = False
+        self.pause = RETRY
+
+
+class Host:
+    def __init__(
+        self,
+        engine: Engine,
+        directory: Path,
+        knobs: Knobs | None = None,
+        guard: contextlib.AbstractContextManager[Any] | None = None,
+        describe: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.node = Node(time.monotonic, knobs)
+        self.guard = guard or contextlib.nullcontext()
+        self.address = str(directory / f"{secrets.token_hex(8)}.sock")
+        self.describe = describe or dict
+        self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
+        self.strangers = 0  # connections that were refused
+        self.on_loss: Callable[[], None] = lambda: None
+
+        self._ways: dict[MemberId, Way] = {}
+        self._incoming: dict[Connection, MemberId] = {}
+        self._addresses: dict[MemberId, str] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._newest = View(0, ())  # of the views that came while we were out
+        self._looking = False
+        self._look_again = False
+        self._turning = False
+        self._told_to_flush = False
+        self._stopped = False
+        self._end_of_lease: asyncio.TimerHandle | None = None
+        self.started = False
+
+    # Life
+
+    async def start(self) -> None:
+        if self.started or self._stopped:
+            raise ClusterError("a node joins once; peerlock.join() makes another")
+        self.started = True
+        self.loop = asyncio.get_running_loop()
+        self._server = await self.loop.create_unix_server(
+            lambda: Connection(self), self.address
+        )
+        try:
+            await self._join()
+        except BaseException:
+            self._close()
+            raise
+        self._spawn(self._tick())
+
+    async def stop(self) -> None:
+        """Leave properly; what is held is given back."""
+        if self._stopped or not self.started:
+            return
+        self._stopped = True
+        me = self.node.me
+        with self.guard:
+            self.node.lose_everything()
+        tasks = self._tasks - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            view = await self.engine.leave(me)
+            self._spread(view)
+        except ClusterError:
+            pass  # they find out by themselves
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        self._stopped = True
+        if self._end_of_lease:
+            self._end_of_lease.cancel()
+        self._server.close()
+        for way in self._ways.values():
+            if way.connection:
+                way.connection.finish()
+        for connection in list(self._incoming):
+            connection.finish()
+        Path(self.address).unlink(missing_ok=True)
+        self.engine.close()
+
+    def abandon(self) -> None:
+        """In a forked child: nothing of this is ours."""
+        self._stopped = True
+        self.node.lose_everything()
+        with contextlib.suppress(AttributeError):
+            self.engine.abandon()  # type: ignore[attr-defined]
+
+    # Steps
+
+    def flush(self) -> None:
+        """Carry out what the last step of the node led to; in the loop's thread."""
+        node = self.node
+        with self.guard:
+            self._told_to_flush = False
+            batches = node.drain()
+            if node.wants_turn and not self._turning:
+                self._turning = True
+                self.loop.call_soon(self._turn)
+        for member, batch in batches:
+            way = self._ways.get(member)
+            if way is not None and way.connection is not None:
+                way.connection.send(batch)
+            else:
+                self._dial(member)
+        if node.waits_for_view:
+            self._look_soon()
+
+    def flush_if_needed(self) -> None:
+        """The same; quick when there is nothing to do, as after most releases."""
+        if not self._turning or self.node.has_something_to_say:
+            self.flush()
+
+    def must_be_flushed(self) -> bool:
+        """For other threads, under `guard`: whether the loop must be told, once."""
+        if self._told_to_flush:
+            return False
+        node = self.node
+        turn = node.wants_turn and not self._turning
+        self._told_to_flush = turn or node.has_something_to_say
+        return self._told_to_flush
+
+    def _turn(self) -> None:
+        self._turning = False
+        with self.guard:
+            self.node.turn()
+        self.flush()
+        self._mind_loss()
+
+    def _see(self, view: View) -> None:
+        if not self.node.member:  # we are about to join again, and then need the newest
+            self._newest = max(self._newest, view)
+        elif view.number > self.node.view.number:
+            with self.guard:
+                self.node.see(view)
+            self._go_with(view)
+
+    def _go_with(self, view: View) -> None:
+        self._addresses = {member.id: member.address for member in view.members}
+        for member in [m for m in self._ways if m not in self._addresses]:
+            way = self._ways.pop(member)
+            if way.connection:
+                way.connection.finish()
+        self.flush()
+        self._mind_loss()
+
+    def _mind_loss(self) -> None:
+        """If we are out, get in again; those who wait here still do."""
+        if not self.node.member and not self._stopped:
+            self._look_soon()
+            self.on_loss()
+
+    # Membership
+
+    async def _join(self) -> None:
+        joined = await self.engine.join(self.address, self.node.view.number)
+        for way in self._ways.values():  # whoever knew us knew us under another number
+            if way.connection:
+                way.connection.finish()
+        self._ways.clear()
+        self._renewed_until(joined.deadline)
+        with self.guard:
+            self.node.see(joined.view, joined.me)
+        self._go_with(joined.view)
+        self._spread(joined.view)
+        self._see(self._newest)
+
+    async def _tick(self) -> None:
+        pause = POLL if self.engine.lease is None else min(POLL, self.engine.lease / 5)
+        while True:
+            await asyncio.sleep(pause)
+            with self.guard:
+                self.node.tick()
+            self.flush()
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        """Renew, and see whether somebody is gone; one at a time."""
+        if self._looking:
+            self._look_again = True
+        elif not self._stopped:
+            self._looking = True
+            self._spawn(self._look())
+
+    async def _look(self) -> None:
+        try:
+            while not self._stopped:
+                self._look_again = False
+                await self._look_once()
+                if not self._look_again:
+                    return
+        except ClusterError as error:
+            self.trouble = error
+            if isinstance(error, Gone):
+                with self.guard:
+                    self.node.lose_everything()
+                self.on_loss()
+        finally:
+            self._looking = False
+
+    async def _look_once(self) -> None:
+        if not self.node.member:
+            await self._join()
+            return
+        me = self.node.me
+        renewed = await self.engine.renew(me)
+        self.trouble = None
+        if self.node.fences_run_out:
+            renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
+        if me == self.node.me and renewed.deadline > -inf:
+            self._renewed_until(renewed.deadline)
+        self._see(renewed.view)
+        if renewed.changed:
+            self._spread(renewed.view)
+        if not self.node.member:
+            await self._join()
+
+    def _renewed_until(self, deadline: float) -> None:
+        """Our users lose what they hold a little before others can have it."""
+        if deadline == inf:
+            return
+        assert self.engine.lease is not None
+        deadline -= margin(self.engine.lease)
+        with self.guard:
+            self.node.renewed(deadline)
+        if self._end_of_lease:
+            self._end_of_lease.cancel()
+        # Loops count on the clock that time.monotonic reads.
+        self._end_of_lease = self.loop.call_at(deadline, self._lease_ends)
+
+    def _lease_ends(self) -> None:
+        with self.guard:
+            self.node.check_lease()
+        self._mind_loss()
+
+    def _spread(self, view: View) -> None:
+        """Tell the members of a view that we were the first to see."""
+        for member in view.members:
+            if member.id != self.node.me:
+                way = self._ways.get(member.id)
+                if way is not None and way.connection is not None:
+                    way.connection.send(Seen(view))
+                elif not self._stopped:
+                    self._dial(member.id)
+
+    # Connections
+
+    def _dial(self, member: MemberId) -> None:
+        way = self._ways.setdefault(member, Way())
+        if not way.dialling and member in self._addresses and not self._stopped:
+            way.dialling = True
+            self._spawn(self._connect(member, way))
+
+    async def _connect(self, member: MemberId, way: Way) -> None:
+        """Until it is reached, or no member any more."""
+        while self._ways.get(member) is way and not self._stopped:
+            try:
+                _, connection = await self.loop.create_unix_connection(
+                    lambda: Connection(self), self._addresses[member]
+                )
+            except OSError:  # it may be dead: whoever keeps the members knows
+                self._look_soon()
+                await asyncio.sleep(way.pause)
+                way.pause = min(2 * way.pause, RETRY_AT_MOST)
+                continue
+            way.dialling = False
+            way.pause = RETRY
+            self._connected(member, way, connection)
+            return
+
+    def _connected(self, member: MemberId, way: Way, connection: Connection) -> None:
+        if self._ways.get(member) is not way:
+            connection.end()
+            return
+        way.connection = connection
+        node = self.node
+        connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
+        with self.guard:
+            node.connected(member)
+        self.flush()
+
+    def frame(self, connection: Connection, frame: Frame) -> None:
+        sender = self._incoming.get(connection)
+        if sender is None:
+            self._first_frame(connection, frame)
+        elif type(frame) is Batch:
+            with self.guard:
+                self.node.receive(sender, frame)
+            self.flush()
+            if not self.node.member:
+                self._mind_loss()
+        elif type(frame) is Seen:
+            self._see(frame.view)
+        else:
+            raise Garbage("a frame that has no place here")
+
+    def _first_frame(self, connection: Connection, frame: Frame) -> None:
+        if isinstance(frame, Hello | Ask):
+            expected = (VERSION, self.engine.cluster)
+            if (frame.version, frame.cluster) == expected and not self._stopped:
+                if isinstance(frame, Ask):
+                    connection.send(Told(self.describe()))
+                    return
+                self._incoming[connection] = frame.sender
+                self._see(frame.view)
+                return
+        self.strangers += 1
+        raise Garbage("a stranger")
+
+    def closed(self, connection: Connection) -> None:
+        member = self._incoming.pop(connection, None)
+        for other, way in self._ways.items():
+            if way.connection is connection:
+                way.connection = None
+                member = other
+                if other in self._addresses:
+                    self._dial(other)
+                break
+        if member in self._addresses and not self._stopped:
+            self._look_soon()  # is it dead?
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.loop.call_exception_handler(
+                {"message": "peerlock: a task has failed", "exception": error, "task": task}
+            )
+
+
+def margin(lease: float) -> float:
+    """How long before its end a lease counts as run out."""
+    return min(0.5, lease / 10)
+
+
+async def ask(member: Member, cluster: str, timeout: float) -> dict[str, Any] | None:
+    """What goes on at a member, as it says; None if it does not answer in time."""
+    answer: asyncio.Future[dict[str, Any] | None] = asyncio.Future()
+
+    class Asker:
+        def frame(self, connection: Connection, frame: Frame) -> None:
+            if not isinstance(frame, Told):
+                raise RemoteError("no answer")
+            if not answer.done():
+                answer.set_result(frame.status)
+
+        def closed(self, connection: Connection) -> None:
+            if not answer.done():
+                answer.set_result(None)
+
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout):
+            _, connection = await loop.create_unix_connection(
+                lambda: Connection(Asker()), member.address
+            )
+            connection.send(Ask(VERSION, cluster))
+            try:
+                return await answer
+            finally:
+                connection.end()
+    except (OSError, TimeoutError):
+        return None
