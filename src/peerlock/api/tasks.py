@@ -301,6 +301,11 @@ class LockNode:
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
         return Lock(self, name, wanted, timeout, cancel_on_loss)
 
+    @property
+    def keeps_us_in(self) -> int | None:
+        """A descriptor: whoever inherits it keeps this process's place, as it lives."""
+        return self.host.engine.lock_file
+
     def statistics(self) -> Statistics:
         return self.host.node.statistics.copy()
 

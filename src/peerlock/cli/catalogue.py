@@ -119,6 +119,8 @@ def facts(entry: Algorithm) -> dict[str, Any]:
 
 def needs(entry: Algorithm) -> str:
     wanted = ["FIFO"] if entry.fifo else []
+    if entry.timely:
+        wanted.append("a bound on delay")
     if entry.takes == "quorums":
         wanted.append("quorums")
     elif entry.takes == "topology" and "complete" not in entry.topologies:

@@ -229,7 +229,7 @@ def as_keys(report: Report, seconds: float) -> dict[str, Any]:
         "algorithm": report.model.name,
         "nodes": report.model.nodes,
         "requests": requests_of(report.model),
-        "network": str(report.model.network),
+        "network": report.model.assumptions,
         "states": report.coverage.states,
         "transitions": report.coverage.transitions,
         "depth": report.coverage.depth,
@@ -302,7 +302,10 @@ def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
     if isinstance(asked, list):
         each = ", ".join(map(str, asked))
     found = [
-        ("cluster", f"{chosen.nodes} nodes, requests {each}, messages {chosen.network}"),
+        (
+            "cluster",
+            f"{chosen.nodes} nodes, requests {each}, messages {chosen.assumptions}",
+        ),
         (
             "covered",
             f"{coverage.states:,} states, {coverage.transitions:,} transitions, "

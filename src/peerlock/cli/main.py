@@ -20,6 +20,7 @@ from peerlock.algorithms.catalogue import UsageError, unknown
 from peerlock.cli.catalogue import list_command, show
 from peerlock.cli.check import check
 from peerlock.cli.compare import compare
+from peerlock.cli.lock import lock_command
 from peerlock.cli.quorums import quorums
 from peerlock.cli.simulate import simulate
 
@@ -43,7 +44,7 @@ def cli() -> None:
     """
 
 
-for command in (list_command, show, simulate, compare, check, quorums):
+for command in (lock_command, list_command, show, simulate, compare, check, quorums):
     cli.add_command(command)
 
 

@@ -111,3 +111,32 @@ def write_trace(trace: Trace, path: Path) -> None:
         traces.write(trace, path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
+    if value == "none":
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise click.BadParameter("must be a number of seconds above 0, or none")
+    return seconds
+
+
+cluster_option = click.option(
+    "--cluster",
+    metavar="URL",
+    help="Which cluster: sqlite:///path.  [default: $PEERLOCK_CLUSTER, or your own "
+    "on this machine]",
+)
+
+lease_option = click.option(
+    "--lease",
+    callback=parse_lease,
+    default="10",
+    show_default=True,
+    metavar="SECONDS",
+    help="After so long without an answer of ours the others go on; none: never.",
+)

@@ -36,6 +36,10 @@ class Engine(Protocol):
     cluster: str  # which cluster this is, in words that only its members have
     lease: float | None  # for how long a member may be silent; None: as long as it lives
 
+    @property
+    def lock_file(self) -> int | None:
+        """A descriptor that keeps us in for as long as any process has it open."""
+
     async def join(self, address: str, beyond: int = 0) -> Joined:
         """Become a member that can be reached there, in a view numbered higher."""
 
@@ -50,6 +54,9 @@ class Engine(Protocol):
 
     async def read(self) -> View:
         """The members, for somebody who is none; nothing is changed."""
+
+    def abandon(self) -> None:
+        """In a forked child: it must not keep its parent in."""
 
     def close(self) -> None:
         """No more calls."""

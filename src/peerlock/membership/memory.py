@@ -70,5 +70,12 @@ class MemoryEngine:
     async def read(self) -> View:
         return self._state.view()
 
+    @property
+    def lock_file(self) -> None:
+        return None
+
+    def abandon(self) -> None:
+        pass
+
     def close(self) -> None:
         pass

@@ -126,8 +126,7 @@ class Host:
         """In a forked child: nothing of this is ours."""
         self._stopped = True
         self.node.lose_everything()
-        with contextlib.suppress(AttributeError):
-            self.engine.abandon()  # type: ignore[attr-defined]
+        self.engine.abandon()
 
     # Steps
 
