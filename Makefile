@@ -2,11 +2,16 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+SEEDS ?= 10000
 
-.PHONY: demo test bench check-all clean
+.PHONY: demo tour test bench check-all soak clean
 
 demo: .venv/ready
-	$(BIN)/python -m peerlock.demo
+	$(BIN)/peerlock demo
+
+# The algorithms: compared, drawn, checked, broken.
+tour: .venv/ready
+	$(BIN)/python -m peerlock.tour
 
 test: .venv/ready
 	$(BIN)/ruff check .
@@ -21,6 +26,10 @@ bench: .venv/ready
 # Every algorithm at the larger sizes: docs/checked.md has the results.
 check-all: .venv/ready
 	$(BIN)/python -m bench.check_all
+
+# Whole nodes under faults, a run for each seed: make soak SEEDS=100000
+soak: .venv/ready
+	$(BIN)/python -m bench.soak --seeds $(SEEDS)
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -119,6 +119,8 @@ def facts(entry: Algorithm) -> dict[str, Any]:
 
 def needs(entry: Algorithm) -> str:
     wanted = ["FIFO"] if entry.fifo else []
+    if entry.medium:
+        wanted.append("a medium that orders")
     if entry.timely:
         wanted.append("a bound on delay")
     if entry.takes == "quorums":

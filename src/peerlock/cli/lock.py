@@ -12,16 +12,15 @@ from dataclasses import dataclass
 import click
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.api.errors import ClusterError, Conflict, Lost, Timeout, WouldBlock
+from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.child import Child
-from peerlock.cli.output import cluster_option, lease_option
+from peerlock.cli.output import cluster_option, complain_about_cluster, lease_option
 from peerlock.runtime.host import margin
 
 # Exit codes, from flock(1) and sysexits.h.
 NOT_ACQUIRED = 1
 USAGE = 64
-UNAVAILABLE = 69
 LOST = 75
 
 FORWARDED = (
@@ -164,30 +163,28 @@ def lock_command(
 
 def hold_and_run(wish: Wish) -> int:
     environment = {**os.environ, "PEERLOCK_NAME": wish.name}
-    node = join(wish.cluster, lease=wish.lease)
-    lock = handle(node, wish)
+    try:
+        with complain_about_cluster():
+            node = join(wish.cluster, lease=wish.lease)
+        lock = handle(node, wish)
+    except UsageError as error:
+        raise WrongUsage(str(error)) from None
     child = Child(wish.command, environment)  # before there are any threads
     try:
-        return asyncio.run(Session(wish, node, lock, child).run())
-    except ClusterError as error:
-        print(f"peerlock: {error}", file=sys.stderr)
-        return UNAVAILABLE
+        with complain_about_cluster():
+            return asyncio.run(Session(wish, node, lock, child).run())
     except Conflict as error:
-        print(f"peerlock: {error}", file=sys.stderr)
-        return USAGE
+        raise WrongUsage(str(error)) from None
     finally:
         child.abandon()
 
 
 def handle(node: LockNode, wish: Wish) -> Lock:
-    try:
-        if wish.permits:
-            if wish.shared:
-                raise UsageError("a semaphore is not shared: leave out -s or --permits")
-            return node.semaphore(wish.name, wish.permits, algorithm=wish.algorithm)
-        return node.lock(wish.name, shared=wish.shared, algorithm=wish.algorithm)
-    except UsageError as error:
-        raise WrongUsage(str(error)) from None
+    if wish.permits and wish.shared:
+        raise UsageError("a semaphore is not shared: leave out -s or --permits")
+    if wish.permits:
+        return node.semaphore(wish.name, wish.permits, algorithm=wish.algorithm)
+    return node.lock(wish.name, shared=wish.shared, algorithm=wish.algorithm)
 
 
 class Session:

@@ -1,13 +1,14 @@
 """`peerlock`: the commands, and how errors and Ctrl-C leave it.
 
 Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 3 cut short (check),
-130 interrupted.
+130 interrupted; `lock` and `status` have those of flock(1), see their help.
 Every error is one line on stderr that says what to do.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -17,20 +18,37 @@ import click
 
 from peerlock import __version__
 from peerlock.algorithms.catalogue import UsageError, unknown
-from peerlock.cli.catalogue import list_command, show
-from peerlock.cli.check import check
-from peerlock.cli.compare import compare
-from peerlock.cli.lock import lock_command
-from peerlock.cli.quorums import quorums
-from peerlock.cli.simulate import simulate
+
+# Where each command is; it is imported when it is wanted, as a lock should start quickly.
+COMMANDS = {
+    "lock": "peerlock.cli.lock:lock_command",
+    "status": "peerlock.cli.status:status",
+    "demo": "peerlock.cli.demo:demo",
+    "list": "peerlock.cli.catalogue:list_command",
+    "show": "peerlock.cli.catalogue:show",
+    "simulate": "peerlock.cli.simulate:simulate",
+    "compare": "peerlock.cli.compare:compare",
+    "check": "peerlock.cli.check:check",
+    "quorums": "peerlock.cli.quorums:quorums",
+}
 
 
 class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            raise UsageError(unknown("command", args[0], sorted(self.commands)))
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise UsageError(unknown("command", args[0], sorted(COMMANDS)))
         return super().resolve_command(ctx, args)
 
 
@@ -42,10 +60,6 @@ def cli() -> None:
     Every classic algorithm for mutual exclusion in a computer network, written once:
     run it, see it, compare it, break it.
     """
-
-
-for command in (lock_command, list_command, show, simulate, compare, check, quorums):
-    cli.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from peerlock import traces
 from peerlock.algorithms.catalogue import UsageError
+from peerlock.membership.engine import ClusterError
 from peerlock.traces.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,6 +112,18 @@ def write_trace(trace: Trace, path: Path) -> None:
         traces.write(trace, path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+class NoCluster(click.ClickException):
+    exit_code = 69  # EX_UNAVAILABLE
+
+
+@contextmanager
+def complain_about_cluster() -> Iterator[None]:
+    try:
+        yield
+    except ClusterError as error:
+        raise NoCluster(str(error)) from None
 
 
 def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float | None:

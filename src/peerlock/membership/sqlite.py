@@ -100,6 +100,7 @@ class SqliteEngine:
     # Transactions
 
     def _join(self, address: str, beyond: int) -> Joined:
+        self._must_be_ours()
         token = secrets.token_hex(8)
         lock_file = self._locked_file(token)
         try:

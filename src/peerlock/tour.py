@@ -1,4 +1,4 @@
-"""`make demo`: what this is, in half a minute, with pictures to look at."""
+"""`make tour`: the algorithms in half a minute, with pictures to look at."""
 
 from __future__ import annotations
 

@@ -1,0 +1,249 @@
+"""`peerlock demo`: real processes, one lock, one of them killed while it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.cli.output import console, json_option, plain_table, print_json
+from peerlock.node.terms import LOCK, demand
+
+COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "white", "orange3")
+STRIP = 64  # of the last grants, how many are shown
+LONGEST_START = 30.0  # seconds for all to have joined
+LONGEST_END = 20.0  # and to have left
+
+
+@dataclass
+class Worker:
+    number: int
+    process: asyncio.subprocess.Process
+    state: str = "starting"
+    grants: int = 0
+    fence: int = 0
+    messages: int = 0
+    overlaps: int = 0
+    killed: bool = False
+
+    @property
+    def colour(self) -> str:
+        return COLOURS[self.number % len(COLOURS)]
+
+
+@dataclass
+class Show:
+    """What is known so far."""
+
+    algorithm: str
+    seconds: float
+    workers: list[Worker] = field(default_factory=list)
+    strip: deque[Worker] = field(default_factory=lambda: deque(maxlen=STRIP))
+    began: float = 0.0
+    kill_wanted: bool = False
+    killed_at: float | None = None
+    recovered_ms: float | None = None
+
+    def heard(self, worker: Worker, told: dict[str, Any]) -> None:
+        event, at = told["event"], told["at"]
+        worker.messages = told.get("messages", worker.messages)
+        if event == "enter":
+            worker.state, worker.fence = "holds the lock", told["fence"]
+            worker.grants += 1
+            self.strip.append(worker)
+            if self.killed_at is not None and self.recovered_ms is None:
+                if not worker.killed and at > self.killed_at:
+                    self.recovered_ms = round(1000 * (at - self.killed_at), 2)
+            elif self.kill_wanted and self.killed_at is None:
+                self._kill(worker)
+        elif event == "leave":
+            worker.state = "waits"
+            worker.overlaps += not told["alone"]
+        elif event == "joined":
+            worker.state = "waits"
+
+    def _kill(self, worker: Worker) -> None:
+        """While it holds."""
+        self.killed_at = time.monotonic()
+        worker.process.send_signal(signal.SIGKILL)
+        worker.killed = True
+        worker.state = "killed while it held the lock"
+
+    @property
+    def grants(self) -> int:
+        return sum(worker.grants for worker in self.workers)
+
+    def result(self) -> dict[str, Any]:
+        messages = sum(worker.messages for worker in self.workers)
+        shares = [w.grants for w in self.workers if not w.killed]
+        squares = len(shares) * sum(n * n for n in shares)
+        return {
+            "algorithm": self.algorithm,
+            "nodes": len(self.workers),
+            "grants": self.grants,
+            "overlaps": sum(worker.overlaps for worker in self.workers),
+            "messages_per_grant": round(messages / max(1, self.grants), 2),
+            "fairness": round(sum(shares) ** 2 / squares, 4) if squares else 0.0,
+            "killed": sum(worker.killed for worker in self.workers),
+            "recovered_ms": self.recovered_ms,
+        }
+
+
+@click.command()
+@click.option(
+    "-n",
+    "--nodes",
+    type=click.IntRange(2, 64),
+    default=5,
+    show_default=True,
+    help="How many processes.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 3600),
+    default=10.0,
+    show_default=True,
+    help="For how long.",
+)
+@click.option(
+    "--algorithm", default=LOCK, show_default=True, help="By which: see peerlock list."
+)
+@json_option
+def demo(nodes: int, seconds: float, algorithm: str, as_json: bool) -> None:
+    """Real processes compete for one lock, and the one that holds it is killed.
+
+    Inside, each writes a file in two halves, which spoils it if two are inside.  Half-way
+    through, a process is ended with SIGKILL while it holds the lock, and the time is
+    taken until another has it.
+    """
+    demand(algorithm)  # complains, if it cannot serve a lock
+    show = Show(algorithm, seconds)
+    quiet = as_json or not console().is_terminal
+    if not as_json:
+        console().print(f"{nodes} processes, one lock, by {algorithm}.")
+    with tempfile.TemporaryDirectory(prefix="peerlock-demo-") as folder:
+        asyncio.run(play(show, nodes, Path(folder), quiet))
+    result = show.result()
+    if as_json:
+        print_json(result)
+    else:
+        console().print(closing_words(show, result))
+    if result["overlaps"] or result["recovered_ms"] is None:
+        sys.exit(1)
+
+
+async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
+    shared_file = folder / "shared"
+    try:
+        for number in range(nodes):
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "peerlock.cli.demo_worker",
+                f"sqlite://{folder}/cluster.db",
+                show.algorithm,
+                str(shared_file),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+            show.workers.append(Worker(number, process))
+        listening = [asyncio.ensure_future(listen(show, w)) for w in show.workers]
+        with displayed(show, quiet):
+            await all_joined(show, listening)
+            show.began = time.monotonic()
+            await asyncio.sleep(show.seconds / 2)
+            show.kill_wanted = True
+            await asyncio.sleep(show.seconds / 2)
+            for worker in show.workers:
+                assert worker.process.stdin is not None
+                worker.process.stdin.close()
+            await asyncio.wait(listening, timeout=LONGEST_END)
+    finally:
+        for worker in show.workers:
+            if worker.process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    worker.process.kill()
+            await worker.process.wait()
+
+
+async def listen(show: Show, worker: Worker) -> None:
+    assert worker.process.stdout is not None
+    async for line in worker.process.stdout:
+        with contextlib.suppress(json.JSONDecodeError):  # the killed one's last words
+            show.heard(worker, json.loads(line))
+
+
+async def all_joined(show: Show, listening: Sequence[asyncio.Future[None]]) -> None:
+    deadline = time.monotonic() + LONGEST_START
+    while any(worker.state == "starting" for worker in show.workers):
+        if any(done.done() for done in listening) or time.monotonic() > deadline:
+            raise UsageError("a process of the demo did not start; see its words above")
+        await asyncio.sleep(0.02)
+
+
+@contextlib.contextmanager
+def displayed(show: Show, quiet: bool) -> Iterator[None]:
+    if quiet:
+        yield
+        return
+    with Live(
+        get_renderable=lambda: picture(show), console=console(), refresh_per_second=15
+    ):
+        yield
+
+
+def picture(show: Show) -> RenderableType:
+    table = plain_table("", "pid", "grants", "", "fence", numbers=frozenset({1, 2}))
+    for worker in show.workers:
+        style = "dim strike" if worker.killed else worker.colour
+        table.add_row(
+            Text("■", style=worker.colour),
+            Text(str(worker.process.pid), style=style),
+            f"{worker.grants:,}",
+            Text(worker.state, style="bold red" if worker.killed else ""),
+            str(worker.fence or ""),
+        )
+    strip = Text("  ")
+    for worker in show.strip:
+        strip.append("■", style=worker.colour)
+    elapsed = time.monotonic() - show.began if show.began else 0.0
+    head = (
+        f"{min(elapsed, show.seconds):4.1f} of {show.seconds:g} s, {show.grants:,} grants"
+    )
+    return Group(Text(head), table, Text(), Text("  who held it, in order:"), strip)
+
+
+def closing_words(show: Show, result: dict[str, Any]) -> RenderableType:
+    overlaps = result["overlaps"]
+    alone = "never two inside" if not overlaps else f"[red]{overlaps} overlaps[/red]"
+    lines = [
+        f"\n[bold]{result['grants']:,} grants[/bold] in {show.seconds:g} s, {alone}.",
+        f"{result['messages_per_grant']} messages per grant; fairness {result['fairness']} "
+        "(1 is perfectly even).",
+    ]
+    killed = [w.process.pid for w in show.workers if w.killed]
+    if killed and result["recovered_ms"] is not None:
+        lines.append(
+            f"Process {killed[0]} was killed while it held the lock; "
+            f"another had it [bold]{result['recovered_ms']} ms[/bold] later."
+        )
+    else:
+        lines.append("[red]Nobody got the lock after its holder was killed.[/red]")
+    return "\n".join(lines)

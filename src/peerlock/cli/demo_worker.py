@@ -1,0 +1,62 @@
+"""One of the processes of `peerlock demo`: it takes the lock again and again.
+
+It says what it does on stdout, a JSON object per line, and ends when stdin does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from peerlock.api.tasks import LockNode, join
+
+HOLD = 0.003  # seconds inside
+
+
+async def work(cluster: str, algorithm: str, shared_file: Path) -> None:
+    async with join(cluster) as node:
+        say("joined")
+        enough = asyncio.ensure_future(end_of_stdin())
+        lock = node.lock("demo", algorithm=algorithm)
+        while not enough.done():
+            async with lock as grant:
+                say("enter", fence=grant.fence, messages=sent(node))
+                alone = await write_slowly(shared_file, f"{os.getpid()} {grant.fence}\n")
+                say("leave", alone=alone)
+        say("done", messages=sent(node))
+
+
+async def write_slowly(shared_file: Path, record: str) -> bool:
+    """Write half, dawdle, write the rest; then see whether it is all there."""
+    half = len(record) // 2
+    shared_file.write_text(record[:half])
+    await asyncio.sleep(HOLD)
+    with shared_file.open("a") as file:
+        file.write(record[half:])
+    return shared_file.read_text() == record
+
+
+def sent(node: LockNode) -> int:
+    return node.statistics().messages.total()
+
+
+async def end_of_stdin() -> None:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await reader.read()
+
+
+def say(event: str, **details: Any) -> None:
+    told = {"event": event, "at": time.monotonic(), **details}
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], sys.argv[2], Path(sys.argv[3])))

@@ -1,0 +1,117 @@
+"""`peerlock status`: who is in the cluster, who holds what, who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from peerlock.api.status import survey
+from peerlock.cli.output import (
+    cluster_option,
+    complain_about_cluster,
+    console,
+    json_option,
+    plain_table,
+    print_json,
+)
+from peerlock.membership.place import engine_for
+
+EVERY = 0.5  # seconds, with --watch
+
+
+@click.command()
+@json_option
+@click.option("--watch", is_flag=True, help="Go on showing it, until Ctrl-C.")
+@cluster_option
+def status(as_json: bool, watch: bool, cluster: str | None) -> None:
+    """Show the members, and who holds and waits for which lock, in order.
+
+    Looking disturbs nobody: it does not join.
+    """
+    with complain_about_cluster():
+        if watch and not as_json:
+            keep_showing(cluster)
+            return
+        while True:
+            found = look(cluster)
+            if as_json:
+                print_json(found)
+            else:
+                console().print(picture(found))
+            if not watch:
+                return
+            time.sleep(EVERY)
+
+
+def look(cluster: str | None) -> dict[str, Any]:
+    async def once() -> dict[str, Any]:
+        engine = engine_for(cluster, None)
+        try:
+            return await survey(engine)
+        finally:
+            engine.close()
+
+    return asyncio.run(once())
+
+
+def keep_showing(cluster: str | None) -> None:
+    with Live(picture(look(cluster)), console=console(), auto_refresh=False) as live:
+        while True:
+            time.sleep(EVERY)
+            live.update(picture(look(cluster)), refresh=True)
+
+
+def picture(found: dict[str, Any]) -> RenderableType:
+    if not found["members"]:
+        return Text("Nobody is in this cluster.")
+    members = plain_table("member", "pid", "", numbers=frozenset({0, 1}))
+    for member in found["members"]:
+        silent = "" if member["answers"] else "does not answer"
+        members.add_row(str(member["id"]), str(member["pid"]), silent)
+    parts: list[RenderableType] = [Text(f"View {found['view']}", style="bold"), members]
+    if found["locks"]:
+        parts += [Text(), locks_table(found["locks"])]
+    else:
+        parts += [Text("\nNo lock is held or waited for.")]
+    return Group(*parts)
+
+
+def locks_table(locks: list[dict[str, Any]]) -> RenderableType:
+    table = plain_table("lock", "by", "held by pid", "for", "fence", "then pid", "since")
+    for lock in locks:
+        holders, waiters = lock["holders"], lock["waiters"]
+        for i in range(max(len(holders), len(waiters))):
+            cells = [lock["name"], kind(lock)] if i == 0 else ["", ""]
+            cells += holder_cells(holders[i]) if i < len(holders) else ["", "", ""]
+            cells += waiter_cells(waiters[i]) if i < len(waiters) else ["", ""]
+            table.add_row(*cells)
+    return table
+
+
+def kind(lock: dict[str, Any]) -> str:
+    by = lock["algorithm"] or "opening"
+    return f"{by}, {lock['permits']} permits" if lock["permits"] else by
+
+
+def holder_cells(holder: dict[str, Any]) -> list[str]:
+    shared = " shared" if holder["shared"] else ""
+    return [f"{holder['pid']}{shared}", ago(holder["held_for"]), str(holder["fence"])]
+
+
+def waiter_cells(waiter: dict[str, Any]) -> list[str]:
+    shared = " shared" if waiter["shared"] else ""
+    return [f"{waiter['pid']}{shared}", ago(waiter["waited_for"])]
+
+
+def ago(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min"
