@@ -1,21 +1,17 @@
 """The command that a lock is held for: a process group of its own.
 
-It is forked before this process has any thread, and waits to be told to run.  It dies
-with us, whatever kills us; and unless told otherwise it inherits the file by which the
-cluster knows that we live, so that what it started keeps the lock as long as our lease
-would, even then.
+It is forked before this process has any thread, and waits to be told to run.  Unless told
+otherwise it inherits the file by which the cluster knows that we live: whatever kills us,
+the lock is kept until the command is dead, too, or our lease is over.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
 from collections.abc import Sequence
-
-PR_SET_PDEATHSIG = 1
 
 # What a command that cannot be run ends with, as flock(1) has it.
 CANNOT_RUN = 69
@@ -26,14 +22,9 @@ class Child:
         self.status: int | None = None  # its exit code, once it has ended
         self.started = False
         self._ours, theirs = socket.socketpair()
-        libc = ctypes.CDLL(None)
-        parent = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             self._ours.close()
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(0)
             wait_and_run(theirs, list(command), environment)
         theirs.close()
         with contextlib.suppress(OSError):  # it has done so itself

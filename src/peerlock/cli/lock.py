@@ -16,6 +16,7 @@ from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.child import Child
 from peerlock.cli.output import cluster_option, complain_about_cluster, lease_option
+from peerlock.cli.watchdog import Watchdog
 from peerlock.runtime.host import margin
 
 # Exit codes, from flock(1) and sysexits.h.
@@ -170,6 +171,8 @@ def hold_and_run(wish: Wish) -> int:
     except UsageError as error:
         raise WrongUsage(str(error)) from None
     child = Child(wish.command, environment)  # before there are any threads
+    watchdog = Watchdog(child.pid)
+    node.host.on_renewal = lambda deadline: watchdog.until(deadline + grace(wish.lease))
     try:
         with complain_about_cluster():
             return asyncio.run(Session(wish, node, lock, child).run())
@@ -177,6 +180,12 @@ def hold_and_run(wish: Wish) -> int:
         raise WrongUsage(str(error)) from None
     finally:
         child.abandon()
+        watchdog.dismiss()
+
+
+def grace(lease: float | None) -> float:
+    """Seconds for the command to end by itself, before others can have the lock."""
+    return 0.0 if lease is None else margin(lease) / 2
 
 
 def handle(node: LockNode, wish: Wish) -> Lock:
@@ -243,9 +252,8 @@ class Session:
         """Before our lease is over: others may be let in then."""
         self.child.send_signal(signal.SIGTERM)
         self.child.send_signal(signal.SIGCONT)
-        lease = self.wish.lease
         try:
-            async with asyncio.timeout(0 if lease is None else margin(lease) / 2):
+            async with asyncio.timeout(grace(self.wish.lease)):
                 while self.child.status is None:
                     self.over.clear()
                     await self.over.wait()

@@ -57,7 +57,7 @@ class Host:
         self.describe = describe or dict
         self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
         self.strangers = 0  # connections that were refused
-        self.on_loss: Callable[[], None] = lambda: None
+        self.on_renewal: Callable[[float], None] = lambda deadline: None
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
@@ -190,7 +190,6 @@ class Host:
         """If we are out, get in again; those who wait here still do."""
         if not self.node.member and not self._stopped:
             self._look_soon()
-            self.on_loss()
 
     # Membership
 
@@ -236,7 +235,6 @@ class Host:
             if isinstance(error, Gone):
                 with self.guard:
                     self.node.lose_everything()
-                self.on_loss()
         finally:
             self._looking = False
 
@@ -265,6 +263,7 @@ class Host:
         deadline -= margin(self.engine.lease)
         with self.guard:
             self.node.renewed(deadline)
+        self.on_renewal(deadline)
         if self._end_of_lease:
             self._end_of_lease.cancel()
         # Loops count on the clock that time.monotonic reads.

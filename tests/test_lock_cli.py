@@ -1,0 +1,320 @@
+"""`peerlock lock`, `status` and `demo`, as real processes use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PEERLOCK = (sys.executable, "-m", "peerlock")
+DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
+
+
+class Shell:
+    """Runs peerlock in one cluster; ends what it has started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        cluster = f"sqlite://{folder}/cluster.db"
+        self.environment = {**os.environ, "PEERLOCK_CLUSTER": cluster}
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*PEERLOCK, *arguments],
+            env=self.environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.started.append(process)
+        return process
+
+    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*PEERLOCK, *arguments],
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            timeout=DEADLINE,
+            **options,
+        )
+
+    def hold(self, *options: str, script: str = "sleep 100") -> subprocess.Popen[str]:
+        """Somebody who holds the lock `x`, and has said so."""
+        begun = self.folder / f"begun-{len(self.started)}"
+        process = self.start(
+            "lock", *options, "x", "--", "sh", "-c", f"> {begun}; {script}"
+        )
+        eventually(begun.exists, lambda: f"it ended with {process.poll()}")
+        return process
+
+    def status(self) -> dict[str, Any]:
+        return dict(json.loads(self.run("status", "--json").stdout))
+
+    def waiting(self) -> int:
+        return sum(len(lock["waiters"]) for lock in self.status()["locks"])
+
+
+def eventually(happened: Callable[[], bool], seen: Callable[[], object] = str) -> None:
+    end = time.monotonic() + DEADLINE
+    while not happened():
+        assert time.monotonic() < end, seen()
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    for process in shell.started:
+        process.kill()
+        process.communicate()
+
+
+# The command
+
+
+def test_its_exit_code_is_ours(shell: Shell) -> None:
+    assert shell.run("lock", "x", "--", "sh", "-c", "exit 7").returncode == 7
+    assert shell.run("lock", "x", "--", "sh", "-c", "kill -9 $$").returncode == 137
+
+
+def test_it_keeps_stdin_stdout_and_stderr(shell: Shell) -> None:
+    done = shell.run("lock", "x", "--", "sh", "-c", "cat; echo oops >&2", input="hello")
+    assert (done.stdout, done.stderr) == ("hello", "oops\n")
+
+
+def test_it_gets_the_name_and_a_fence_that_grows(shell: Shell) -> None:
+    script = ("sh", "-c", "echo $PEERLOCK_NAME $PEERLOCK_FENCE")
+    said = [shell.run("lock", "in voices", *script).stdout.rsplit(" ", 1) for _ in range(3)]
+    assert {name for name, _ in said} == {"in voices"}
+    fences = [int(fence) for _, fence in said]
+    assert fences == sorted(set(fences))
+    assert fences[-1] < 2**63
+
+
+def test_a_string_for_the_shell(shell: Shell) -> None:
+    assert shell.run("lock", "x", "-c", "echo $PEERLOCK_NAME").stdout == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("x",), 64, "say what to run"),
+        ((), 64, "Missing argument"),
+        (("x", "-w", "soon", "--", "true"), 64, "soon"),
+        (("x", "-w", "-1", "--", "true"), 64, "-1"),
+        (("x", "-E", "300", "--", "true"), 64, "300"),
+        (("--nosuch", "x", "true"), 64, "--nosuch"),
+        (("x", "-c", "true", "--", "true"), 64, "not both"),
+        (("x", "--permits", "0", "--", "true"), 64, "at least 1"),
+        (("x", "-s", "--permits", "2", "--", "true"), 64, "semaphore"),
+        (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
+        (("x", "--algorithm", "raymond-k", "--", "true"), 64, "cannot serve a lock"),
+        (("x", "--lease", "0", "--", "true"), 64, "above 0"),
+        (("x", "--cluster", "nowhere", "--", "true"), 64, "names no cluster"),
+        (("x", "--cluster", "sqlite:///no/such/file", "--", "true"), 69, "no directory"),
+        (("", "true"), 64, "characters"),
+        (("x", "no-such-command"), 69, "no-such-command"),
+        (("x", "/etc/passwd"), 69, "/etc/passwd"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_flocks_code(
+    shell: Shell, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    done = shell.run("lock", *arguments)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_options_before_and_after_the_name(shell: Shell) -> None:
+    assert shell.run("lock", "-n", "x", "-E", "5", "echo", "-n", "a").stdout == "a"
+    assert shell.run("lock", "x", "-w", "5", "--", "echo", "--", "-n").stdout == "-- -n\n"
+
+
+# Who gets it
+
+
+def test_not_while_another_holds_it(shell: Shell) -> None:
+    shell.hold()
+    for options, code in [
+        (("-n",), 1),
+        (("-n", "-E", "0"), 0),
+        (("-w", "0.1"), 1),
+        (("-w", "0", "-E", "99"), 99),
+        (("-n", "-s"), 1),
+    ]:
+        done = shell.run("lock", *options, "x", "--", "echo", "in")
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert shell.run("lock", "-n", "another", "--", "echo", "in").stdout == "in\n"
+
+
+def test_who_waits_gets_it_when_it_is_released(shell: Shell) -> None:
+    holder = shell.hold(script="cat")
+    other = shell.start("lock", "x", "--", "echo", "in")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    assert other.poll() is None
+    holder.communicate(timeout=DEADLINE)  # closes its stdin
+    assert other.communicate(timeout=DEADLINE)[0] == "in\n"
+
+
+def test_readers_together(shell: Shell) -> None:
+    shell.hold("-s")
+    assert shell.run("lock", "-s", "-n", "x", "--", "echo", "in").stdout == "in\n"
+    assert shell.run("lock", "-n", "x", "--", "echo", "in").returncode == 1
+
+
+def test_a_semaphore(shell: Shell) -> None:
+    shell.hold("--permits", "2")
+    done = shell.run("lock", "--permits", "2", "-n", "x", "--", "echo", "in")
+    assert done.stdout == "in\n"
+    shell.hold("--permits", "2")
+    assert shell.run("lock", "--permits", "2", "-n", "x", "--", "true").returncode == 1
+
+
+def test_another_use_of_a_name_is_refused(shell: Shell) -> None:
+    shell.hold("--permits", "2")
+    for options in ((), ("--permits", "3"), ("-s",)):
+        done = shell.run("lock", *options, "x", "--", "true")
+        assert done.returncode == 64
+        assert "the cluster uses it" in done.stderr
+
+
+# Signals, deaths, losses
+
+
+def test_signals_reach_the_command(shell: Shell) -> None:
+    script = (
+        'trap "echo usr1" USR1; trap "echo term; exit 3" TERM; while :; do sleep 0.1; done'
+    )
+    holder = shell.hold(script=script)
+    holder.send_signal(signal.SIGUSR1)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "usr1\n"
+    holder.send_signal(signal.SIGTERM)
+    assert holder.communicate(timeout=DEADLINE)[0] == "term\n"
+    assert holder.returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_it_waits(shell: Shell, number: signal.Signals) -> None:
+    shell.hold()
+    other = shell.start("lock", "x", "--", "echo", "in")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    other.send_signal(number)
+    assert other.communicate(timeout=DEADLINE)[0] == ""
+    assert other.returncode == 128 + number
+    eventually(lambda: len(shell.status()["members"]) == 1, shell.status)
+
+
+def test_a_killed_holder_takes_its_command_along(shell: Shell, tmp_path: Path) -> None:
+    """And all that the command has started, before another gets the lock."""
+    beat = tmp_path / "beat"
+    dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
+    holder = shell.hold(script=f"({dawdle}) & {dawdle}")
+    other = shell.start("lock", "x", "--", "date", "+%s%N")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    holder.send_signal(signal.SIGKILL)
+    entered = int(other.communicate(timeout=DEADLINE)[0])
+    assert int(beat.read_text() or 0) < entered
+
+
+def test_a_stopped_holder_loses_it_and_its_command_is_dead_before(
+    shell: Shell, tmp_path: Path
+) -> None:
+    beat = tmp_path / "beat"
+    dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
+    holder = shell.hold("--lease", "1", script=dawdle)
+    other = shell.start("lock", "x", "--", "date", "+%s%N")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    holder.send_signal(signal.SIGSTOP)
+    entered = int(other.communicate(timeout=DEADLINE)[0])
+    assert int(beat.read_text() or 0) < entered
+    holder.send_signal(signal.SIGCONT)
+    _, said = holder.communicate(timeout=DEADLINE)
+    assert holder.returncode == 75
+    assert "lost x" in said
+
+
+def test_without_a_lease_a_stopped_holder_keeps_it(shell: Shell) -> None:
+    holder = shell.hold("--lease", "none")
+    holder.send_signal(signal.SIGSTOP)
+    assert shell.run("lock", "-w", "2", "x", "--", "true").returncode == 1
+    holder.send_signal(signal.SIGCONT)
+
+
+def test_the_command_can_read_from_the_terminal(shell: Shell) -> None:
+    """It is the terminal's foreground group while it runs, and Ctrl-C ends it."""
+    command = [*PEERLOCK, "lock", "x", "--", "sh", "-c", "read a; echo got $a; cat"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, command, shell.environment)
+    os.write(terminal, b"hello\n")
+    seen = b""
+    while b"got hello" not in seen:
+        seen += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130
+
+
+# The others
+
+
+def test_status_shows_who_holds_and_who_waits(shell: Shell) -> None:
+    assert shell.run("status").stdout == "Nobody is in this cluster.\n"
+    holder = shell.hold()
+    other = shell.start("lock", "-s", "x", "--", "true")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    found = shell.status()
+    assert [member["pid"] for member in found["members"]] == [holder.pid, other.pid]
+    (lock,) = found["locks"]
+    assert lock["name"] == "x"
+    assert [(h["pid"], h["shared"]) for h in lock["holders"]] == [(holder.pid, False)]
+    assert [(w["pid"], w["shared"]) for w in lock["waiters"]] == [(other.pid, True)]
+    words = shell.run("status").stdout
+    assert str(holder.pid) in words
+    assert str(other.pid) in words
+    assert "naimi-trehel" in words
+
+
+def test_status_says_who_does_not_answer(shell: Shell) -> None:
+    holder = shell.hold("--lease", "none")
+    holder.send_signal(signal.SIGSTOP)
+    assert "does not answer" in shell.run("status").stdout
+    holder.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("algorithm", ["naimi-trehel", "maekawa"])
+def test_the_demo(shell: Shell, algorithm: str) -> None:
+    arguments = ("--nodes", "3", "--seconds", "2", "--algorithm", algorithm, "--json")
+    done = shell.run("demo", *arguments)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    keys = "algorithm nodes grants overlaps messages_per_grant fairness killed recovered_ms"
+    assert list(result) == keys.split()
+    assert (result["algorithm"], result["nodes"]) == (algorithm, 3)
+    assert (result["overlaps"], result["killed"]) == (0, 1)
+    assert result["grants"] > 3
+    assert result["recovered_ms"] > 0
+
+
+def test_the_demo_refuses_what_makes_no_sense(shell: Shell) -> None:
+    for arguments in (("--nodes", "1"), ("--algorithm", "raymond-k"), ("--seconds", "0")):
+        done = shell.run("demo", *arguments)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
