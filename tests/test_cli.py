@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.cli.main import main
+from peerlock.cli.main import COMMANDS, main
 
 SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]
 
@@ -41,8 +41,8 @@ def peerlock(capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_help_names_every_command(peerlock: Any) -> None:
     out = peerlock("--help").out
-    for command in ("list", "show", "simulate", "compare", "quorums"):
-        assert command in out
+    for command in COMMANDS:
+        assert f"  {command} " in out
         assert peerlock(command, "--help").code == 0
 
 
@@ -223,7 +223,7 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
         (["compare", "lamport", "--plot", "/nowhere/f.pdf"], "cannot write"),
         (["compare", "lamport", "--plot", "figure.gif"], "figure.gif"),
         (["compare"], "NAMES"),
-        (["quorums", "triangle"], "there is no kind of quorums"),
+        (["quorums", "circle"], "there is no kind of quorums"),
         (["quorums", "grid", "-n", "0"], "at least 1 node"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -294,3 +294,26 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         text=True,
     )
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_advice_is_ranked_by_messages_and_by_response_time(peerlock: Any) -> None:
+    arguments = ("advise", "-n", 5, "--latency", "constant:1", "--load", "light")
+    ranked = peerlock(*arguments, "--entries", 40, "--runs", 1, "--json").json
+    assert {row["algorithm"] for row in ranked} == {
+        a.name for a in CATALOGUE if "lock" in a.serves
+    }
+    costs = [row["messages_per_entry"] for row in ranked]
+    assert costs == sorted(costs)
+    by_name = {row["algorithm"]: row for row in ranked}
+    assert by_name["ricart-agrawala"]["messages_per_entry"] == 8
+    assert by_name["lamport"]["needs"] == "FIFO"
+    quickest = min(ranked, key=lambda row: row["response_time"])
+    assert quickest["rank_by_response_time"] == 1
+
+
+def test_advice_in_words(peerlock: Any) -> None:
+    done = peerlock("advise", "-n", 3, "--use", "semaphore", "--entries", 20, "--runs", 1)
+    assert "raymond-k" in done.out
+    assert "Fewest messages" in done.out
+    assert peerlock("advise", "--load", "much").code == 2
+    assert peerlock("advise", "--latency", "slow").code == 2

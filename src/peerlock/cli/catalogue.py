@@ -121,7 +121,7 @@ def needs(entry: Algorithm) -> str:
     wanted = ["FIFO"] if entry.fifo else []
     if entry.medium:
         wanted.append("a medium that orders")
-    if entry.timely:
+    if entry.timely or entry.outlasting:
         wanted.append("a bound on delay")
     if entry.takes == "quorums":
         wanted.append("quorums")

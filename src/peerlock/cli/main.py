@@ -29,6 +29,7 @@ COMMANDS = {
     "simulate": "peerlock.cli.simulate:simulate",
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
+    "advise": "peerlock.cli.advise:advise",
     "quorums": "peerlock.cli.quorums:quorums",
 }
 
