@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 10000
+SECONDS ?= 300
 
-.PHONY: demo tour test bench check-all soak clean
+.PHONY: demo tour test bench bench-locks check-all soak clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -23,13 +24,20 @@ bench: .venv/ready
 	$(BIN)/python -m bench.simulator
 	$(BIN)/python -m bench.checker
 
+# Needs redis-server and PostgreSQL from your distribution; says so where one is not here.
+bench-locks: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python -m bench.locks
+
 # Every algorithm at the larger sizes: docs/checked.md has the results.
 check-all: .venv/ready
 	$(BIN)/python -m bench.check_all
 
-# Whole nodes under faults, a run for each seed: make soak SEEDS=100000
+# Whole nodes under faults, a run for each seed; then real processes, killed and stopped:
+# make soak SEEDS=100000 SECONDS=3600
 soak: .venv/ready
 	$(BIN)/python -m bench.soak --seeds $(SEEDS)
+	$(BIN)/python -m tests.process_soak --seconds $(SECONDS)
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

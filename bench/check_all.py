@@ -118,6 +118,40 @@ ROWS = (
     Row("suzuki-kasami-bounded", 3, 2),
     Row("suzuki-kasami-bounded", 4, 1),
     Row("suzuki-kasami-bounded", 2, None),
+    Row("agrawal-el-abbadi", 3, 2),
+    Row("agrawal-el-abbadi", 4, 1),
+    Row("agrawal-el-abbadi", 3, 2, ("--crashes", "1")),
+    Row("agrawal-el-abbadi", 4, 1, ("--crashes", "1")),
+    Row("chaudhuri-edward", 3, 2),
+    Row("chaudhuri-edward", 4, 1),
+    Row("banerjee-chrysanthis", 3, 2),
+    Row("banerjee-chrysanthis", 4, 1),
+    Row("mishra-srimani", 2, 3),
+    Row("mishra-srimani", 3, 1),
+    Row("mizuno-neilsen-rao", 3, 2),
+    Row("mizuno-neilsen-rao", 4, 1),
+    Row("mizuno-neilsen-rao", 3, 2, PLANE),
+    Row("mizuno-neilsen-rao", 3, 2, ("--quorums", "tree")),
+    Row("mizuno-neilsen-rao", 4, 1, ("--quorums", "tree")),
+    Row("chaudhuri-91", 3, 2),
+    Row("chaudhuri-91", 4, 1),
+    Row("chaudhuri-91", 5, 1),
+    Row("nishio-li-manning", 2, 3),
+    Row("nishio-li-manning", 3, 1),
+    Row("ricart-agrawala-implicit", 3, 2),
+    Row("ricart-agrawala-implicit", 4, 1),
+    Row("ricart-agrawala-broadcast-ordered", 3, 2),
+    Row("ricart-agrawala-broadcast-ordered", 4, 1),
+    Row("naimi-trehel-failures", 3, 2),
+    Row("naimi-trehel-failures", 4, 1),
+    Row("naimi-trehel-failures", 3, None),
+    Row("chaudhuri-95", 3, 2),
+    Row("chaudhuri-95", 4, 1),
+    Row("chaudhuri-95", 5, 1),
+    Row("chaudhuri-karaata", 3, 2),
+    Row("chaudhuri-karaata", 4, 1),
+    Row("chaudhuri-karaata", 5, 1),
+    Row("chaudhuri-karaata", 5, None),
 )
 
 
@@ -153,7 +187,8 @@ def line(row: Row, found: dict[str, Any]) -> str:
     verdict = "holds" if found["complete"] else "**cut short**"
     if found["violation"]:
         verdict = f"**{found['violation']['property']}**"
-    named = (o for o in row.options if o not in ("--quorums", "--topology"))
+    plain = ("--quorums", "--topology", "--crashes")  # what is in the network anyway
+    named = (o for o in row.options if o not in plain and not o.isdecimal())
     structure = "".join(f", {option.removeprefix('--')}" for option in named)
     asked = "without end" if row.requests is None else str(row.requests)
     cells = [

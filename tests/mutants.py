@@ -13,7 +13,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 from peerlock.algorithms.catalogue import Algorithm, algorithm
-from peerlock.checker.model import Model, model
+from peerlock.checker.model import Model, card_network, model
 from peerlock.core.peer import Peer
 
 
@@ -23,6 +23,8 @@ class Cluster:
     requests: int | tuple[int, ...] | None  # by each node; None is without end
     quorums: str | None = None
     topology: str | None = None
+    crashes: int = 0
+    losses: int = 0
 
 
 PAIR = Cluster(2, 2)
@@ -52,7 +54,12 @@ class Mutant:
         cluster = self.cluster
         members = tuple(range(1, cluster.nodes + 1))
         settings = entry.settings(cluster.nodes, cluster.quorums, cluster.topology)
-        right = model(entry.name, cluster.nodes, cluster.requests, quorums=cluster.quorums)
+        network = replace(
+            card_network(entry), crashes=cluster.crashes, losses=cluster.losses
+        )
+        right = model(
+            entry.name, cluster.nodes, cluster.requests, network, quorums=cluster.quorums
+        )
         return replace(
             right, name=str(self), make=lambda node: peer(node, members, **settings)
         )
@@ -978,6 +985,626 @@ MUTANTS = (
             "k_coterie(len(self.members), self.permits)",
             "k_coterie(len(self.members), 1)",
             THREE,
+        ),
+    ),
+    *of(
+        "agrawal-el-abbadi",
+        breaks(
+            "exclusion",
+            "if self.permitted_by == self.asked and not self.inside",
+            "if self.permitted_by and not self.inside",
+        ),
+        breaks("deadlock", "            self.tell(self.permitted[1], Inquire())\n", ""),
+        breaks(
+            "deadlock",
+            "        self.queue = tuple(sorted((*self.queue, self.permitted)))\n",
+            "",
+        ),
+        breaks(
+            "exclusion",
+            "if self.inside or not self.permitted_by >> sender & 1:",
+            "if not self.permitted_by >> sender & 1:",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "deadlock",
+            "        self.permitted, self.inquired = None, False\n",
+            "        self.permitted = None\n",
+            THREE_TWICE,
+        ),
+        breaks(
+            "deadlock",
+            "            self.tell(member, Relinquish())\n",
+            "            pass\n",
+        ),
+        breaks(
+            "deadlock",
+            "            self.ask_a_quorum()\n            self.enter_if_all_permit()\n",
+            "            self.ask_a_quorum()\n",
+            Cluster(2, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "        self.forget_requests_of(node)\n",
+            "",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "exclusion",
+            "            self.asked ^= 1 << node\n            self.ask_a_quorum()\n",
+            "            self.asked ^= 1 << node\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        harmless(
+            "an earlier request is asked about in any case, and a second INQUIRE about the "
+            "same PERMISSION is ignored",
+            "elif request < self.permitted and not self.inquired:",
+            "elif request < self.permitted:",
+            Cluster(4, 1),
+        ),
+    ),
+    *of(
+        "chaudhuri-edward",
+        breaks(
+            "starvation",
+            "        if known[1] != self.me != self.link and self.lrq:",
+            "        if False:",
+            Cluster(7, (0, 1, 0, 2, 0, 0, 1)),
+        ),
+        breaks(
+            "starvation",
+            "        self.lrq += request.nodes\n        self.call_token()\n",
+            "        self.lrq += request.nodes\n",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "            self.call_token()\n        else:\n            self.ask_locally()",
+            "        else:\n            self.ask_locally()",
+        ),
+        breaks(
+            "starvation",
+            "        elif self.token is not None and not self.requesting:\n"
+            "            self.grant_token(self.token)\n",
+            "",
+            THREE,
+        ),
+        breaks(
+            "starvation",
+            "            self.ask_locally()\n        elif",
+            "            pass\n        elif",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "        if MARKER not in self.lrq:\n            self.lrq += (MARKER,)\n",
+            "",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "            self.lrq += (MARKER,)\n            self.grq",
+            "            self.grq",
+            Cluster(5, (2, 1, 1, 0, 0)),
+        ),
+        breaks(
+            "starvation",
+            "            self.called = False\n            if self.lrq:\n"
+            "                self.call_token()\n",
+            "            self.called = False\n",
+            Cluster(5, (1, 1, 1, 0, 1)),
+        ),
+        breaks(
+            "starvation",
+            "        elif self.lrq:\n            queue += (self.me,)\n",
+            "",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "        self.token = None\n        self.send(token.queue[0], token)",
+            "        self.send(token.queue[0], token)",
+        ),
+        breaks(
+            "starvation",
+            "        if self.grq:\n            self.announce_locally",
+            "        if False:\n            self.announce_locally",
+            Cluster(7, (0, 1, 0, 2, 0, 0, 1)),
+        ),
+        breaks(
+            "exclusion",
+            "self.queued and self.requesting, False",
+            "self.requesting, False",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "remote error",
+            "            number += 1\n            self.announce_locally",
+            "            self.announce_locally",
+            Cluster(3, (1, 0, 2)),
+        ),
+        harmless(
+            "whoever asks the global collector tells it that it is, and so do the news",
+            "max(self.global_request_collector, known)",
+            "self.global_request_collector",
+            THREE_TWICE,
+        ),
+    ),
+    *of(
+        "banerjee-chrysanthis",
+        breaks("remote error", "self.groups = 1\n", "self.groups = self.me\n", THREE),
+        breaks(
+            "deadlock",
+            "        self.local_request_collector = (number, collector)\n"
+            "        self.broadcast",
+            "        self.broadcast",
+        ),
+        breaks(
+            "remote error",
+            "self.broadcast(LrCollector(number, collector))",
+            "self.broadcast(LrCollector(number, self.me))",
+        ),
+        breaks(
+            "deadlock",
+            "            self.send(known[1], Request(request.nodes, known[0]))\n"
+            "            return\n        self.local_request",
+            "            return\n        self.local_request",
+            THREE,
+        ),
+        breaks("deadlock", "        self.lrq += request.nodes\n", ""),
+        breaks("deadlock", "self.enter(rest)", "self.enter(Token((), rest.number))", THREE),
+        breaks(
+            "deadlock",
+            "        self.local_request_collector = known\n        if known[1]",
+            "        self.local_request_collector = (number, node)\n        if known[1]",
+        ),
+        harmless(
+            "without the news a REQUEST goes the way that the collector went",
+            "self.broadcast(LrCollector(number, collector))",
+            "pass",
+            THREE,
+        ),
+    ),
+    *of(
+        "mishra-srimani",
+        breaks(
+            "exclusion",
+            "        self.checks |= 1 << j\n        if self.checking:\n",
+            "        if self.checking:\n",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.send(j, RepCritical())\n        self.checks = 0\n",
+            "            pass\n        self.checks = 0\n",
+            THREE,
+        ),
+        breaks("exclusion", "        if self.found:\n", "        if False:\n"),
+        breaks(
+            "exclusion",
+            "if self.privilege is not None or self.expected:",
+            "if self.expected:",
+        ),
+        breaks(
+            "exclusion",
+            '        self.put_off = False\n        self.cancel_timer("token")\n',
+            "        self.put_off = False\n",
+        ),
+        breaks(
+            "exclusion",
+            "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
+            "            pass\n",
+        ),
+        breaks(
+            "deadlock",
+            "            self.put_off = True\n"
+            '            self.set_timer("token", self.time_out)\n',
+            "            self.put_off = True\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            '        self.set_timer("answers", self.time_for_answers)\n'
+            "        if not self.expected:\n",
+            "        if not self.expected:\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            '            self.set_timer("token", self.time_out)\n\n    def hand_over',
+            "            pass\n\n    def hand_over",
+            Cluster(2, 1, crashes=1),
+        ),
+    ),
+    *of(
+        "mizuno-neilsen-rao",
+        breaks(
+            "starvation",
+            "            self.pass_on_requests_of((j,))\n",
+            "            pass\n",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "starvation",
+            "        self.pass_on_requests_of(self.members)\n",
+            "",
+            Cluster(3, 1, "plane"),
+        ),
+        breaks(
+            "starvation",
+            "            self.holder = self.first_holder\n",
+            "            self.holder = 0\n",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "starvation",
+            "            self.pass_on_requests_of((self.me,))\n",
+            "            pass\n",
+            Cluster(3, 1, "plane"),
+        ),
+        breaks(
+            "starvation",
+            "                self.send(j, Acquired(message.granted))\n",
+            "                pass\n",
+            Cluster(3, 1, "plane"),
+        ),
+        breaks(
+            "remote error",
+            "        if sum(message.granted) < sum(self.granted):\n"
+            "            return  # overtaken by a later one\n",
+            "",
+            Cluster(3, 2, "plane"),
+        ),
+        breaks(
+            "starvation",
+            "            self.serve_if_idle()\n\n    def receive_requests",
+            "            pass\n\n    def receive_requests",
+        ),
+        breaks(
+            "invariant",
+            "        if not self.requesting:\n            assert",
+            "        if True:\n            assert",
+        ),
+        harmless(
+            "the holder is told more often than need be",
+            "            self.holder = 0\n\n    def unknown",
+            "\n    def unknown",
+            Cluster(3, 1, "plane"),
+        ),
+    ),
+    *of(
+        "nishio-li-manning",
+        breaks(
+            "exclusion",
+            "        self.age = max(self.age, message.proposed_age)\n"
+            "        if below and self.token_data is None:\n"
+            "            self.consent(j)\n",
+            "        if below and self.token_data is None:\n"
+            "            self.send(j, Ack(message.proposed_age, 0))\n",
+        ),
+        breaks("exclusion", "if below and self.token_data is None:", "if below:"),
+        breaks(
+            "remote error",
+            "if below and self.token_data is None:",
+            "if self.token_data is None:",
+            THREE,
+        ),
+        breaks(
+            "remote error",
+            "        if message.age < self.age:\n"
+            "            self.discard()\n            return\n",
+            "",
+        ),
+        breaks(
+            "exclusion",
+            "        if not self.unanswered:\n            self.enter(self.granted)\n",
+            "        self.enter(self.granted)\n",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            '        self.stop_proposing()\n        self.cancel_timer("token")\n',
+            "        self.stop_proposing()\n",
+        ),
+        breaks(
+            "deadlock",
+            '            self.set_timer("token", self.time_out)\n\n    def hand_over',
+            "            pass\n\n    def hand_over",
+            Cluster(2, 1, losses=1),
+        ),
+        breaks(
+            "deadlock",
+            '        self.set_timer("answers", self.time_for_answers)\n',
+            "",
+            Cluster(2, 1, losses=1),
+        ),
+        harmless(
+            "who has answered ACK discards the token, and it is made anew",
+            "        self.age = max(self.age, message.proposed_age)\n",
+            "        if self.token_data is None:\n"
+            "            self.age = max(self.age, message.proposed_age)\n",
+        ),
+        harmless(
+            "an ACK of another age does not count anyway",
+            "            self.stop_proposing()\n            self.set_timer",
+            "            self.set_timer",
+        ),
+    ),
+    *of(
+        "chaudhuri-91",
+        breaks(
+            "deadlock",
+            "(1, *(0,) * (self.mesh.rows - 1))",
+            "(0,) * self.mesh.rows",
+            THREE_TWICE,
+        ),
+        breaks("starvation", "            self.passed = 1\n", "", THREE_TWICE),
+        breaks(
+            "starvation",
+            "            self.look_again()\n        elif self.gate",
+            "            pass\n        elif self.gate",
+        ),
+        breaks(
+            "deadlock",
+            "        if self.asked >= self.passed:\n            self.call()\n",
+            "",
+            Cluster(4, 2),
+        ),
+        breaks(
+            "starvation",
+            "        self.asked = max(self.asked, privilege.wanted)\n",
+            "",
+            Cluster(9, (1, 0, 1, 0, 0, 0, 0, 1, 0)),
+        ),
+        breaks("starvation", "if self.passed > self.left:", "if False:", THREE),
+        breaks(
+            "starvation",
+            "            self.pass_down(call)\n        else:",
+            "            pass\n        else:",
+            Cluster(9, (1, 0, 0, 1, 1, 0, 1, 0, 0)),
+        ),
+        breaks(
+            "starvation",
+            "            self.pass_down(message)\n",
+            "            pass\n",
+            Cluster(9, (1, 0, 0, 1, 1, 0, 1, 0, 0)),
+        ),
+        breaks(
+            "deadlock",
+            "return queued(privilege, [Call(row, seen, q) for (seen, row), q in calls])",
+            "return privilege",
+            Cluster(4, 2),
+        ),
+        breaks("starvation", "queued(privilege, self.notes)", "privilege", THREE),
+        breaks(
+            "deadlock",
+            "self.home, self.left = False, self.passed",
+            "self.left = self.passed",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "        self.privilege = None\n        self.send(self.mesh.right",
+            "        self.send(self.mesh.right",
+        ),
+        breaks(
+            "deadlock",
+            "        elif self.asked >= self.passed:\n"
+            "            self.begin_round(self.privilege)\n",
+            "",
+        ),
+        harmless(
+            "each note is held against the rounds again, and has been answered",
+            "        self.notes = ()\n",
+            "",
+            Cluster(4, 1),
+        ),
+    ),
+    *of(
+        "ricart-agrawala-implicit",
+        breaks("exclusion", "            self.send(j, DEFERRED)\n", ""),
+        breaks(
+            "exclusion",
+            "        self.outstanding_reply_count = self.unsettled.bit_count()\n",
+            "        self.outstanding_reply_count = 0\n",
+        ),
+        breaks(
+            "deadlock",
+            "        self.outstanding_reply_count = self.unsettled.bit_count()\n",
+            "",
+        ),
+        breaks(
+            "exclusion",
+            "        self.highest_sequence_number = max(self.highest_sequence_number, k)\n",
+            "",
+        ),
+        breaks(
+            "deadlock",
+            "        self.unsettled ^= 1 << j\n        if not self.listening:\n",
+            "        if not self.listening:\n",
+        ),
+        breaks("deadlock", "            self.reply_deferred |= 1 << j\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-broadcast-ordered",
+        breaks(
+            "exclusion",
+            "if self.queue[:1] == (self.me,) and",
+            "if self.me in self.queue and",
+        ),
+        breaks(
+            "exclusion", "self.queue = (*self.queue, j)", "self.queue = (j, *self.queue)"
+        ),
+        breaks("remote error", "        self.broadcast(REPLY)\n", ""),
+        breaks(
+            "exclusion",
+            "self.queue = self.queue[1:]  #",
+            "#",
+        ),
+        breaks(
+            "deadlock",
+            "        self.queue = (*self.queue, j)\n        self.enter_if_first()\n",
+            "        self.queue = (*self.queue, j)\n",
+        ),
+        breaks(
+            "starvation",
+            "if other != j)\n        self.enter_if_first()\n",
+            "if other != j)\n",
+        ),
+        breaks(
+            "remote error",
+            "        if j == self.me:\n            return  # the medium has carried it\n",
+            "",
+        ),
+        breaks("exclusion", " and not self.inside:", ":", THREE),
+    ),
+    *of(
+        "naimi-trehel-failures",
+        breaks(
+            "exclusion",
+            "            self.be_root()\n        else:\n            self.queried = True\n",
+            "            pass\n        else:\n            self.queried = True\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "remote error",
+            "if message.epoch == self.epoch:",
+            "if True:",
+            Cluster(3, 2, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.stop()\n            self.ask()\n",
+            "            self.stop()\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "invariant",
+            "self.last, self.next, self.queried = epoch[1], 0, False",
+            "self.next, self.queried = 0, False",
+            Cluster(3, 2, crashes=1),
+        ),
+        breaks(
+            "invariant",
+            "self.last, self.next, self.queried = self.me, 0, False",
+            "self.last, self.queried = self.me, False",
+            Cluster(3, 2, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            '        self.last = self.me\n        self.set_timer("wait", self.t_wait)\n',
+            "        self.last = self.me\n",
+            Cluster(2, 1, crashes=1),
+        ),
+        breaks(
+            "starvation",
+            '        self.stop()\n        self.set_timer("wait", self.t_wait)\n',
+            "        self.stop()\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            '        self.set_timer("elec", self.t_elec)\n',
+            "",
+            Cluster(2, 1, crashes=1),
+        ),
+        breaks(
+            "exclusion",
+            "        self.stop()\n        super().receive_token(sender, message)\n",
+            "        super().receive_token(sender, message)\n",
+        ),
+        breaks(
+            "exclusion",
+            "self.inquire(State.CONSULTING, Consult())",
+            "self.inquire(State.CANDIDATE, Election())",
+        ),
+        breaks(
+            "exclusion",
+            "            self.queried = True\n",
+            "            pass\n",
+            Cluster(4, 1, crashes=1),
+        ),
+    ),
+    *of(
+        "chaudhuri-95",
+        breaks(
+            "deadlock",
+            "            if row != self.row:\n",
+            "            if row == 0 != self.row:\n",
+            Cluster(4, 1),
+        ),
+        breaks(
+            "starvation",
+            "            self.asked = max(self.asked, message.round)\n",
+            "",
+            Cluster(9, (0, 1, 2, 0, 0, 0, 0, 1, 0)),
+        ),
+        breaks(
+            "starvation",
+            "        if right != origin:\n",
+            "        if False:\n",
+            Cluster(9, (0, 1, 2, 0, 0, 0, 0, 1, 0)),
+        ),
+        breaks("deadlock", "        super().leave(privilege)\n", "", THREE),
+        breaks("starvation", "        super().note(call)\n", "", THREE),
+        breaks("starvation", "if self.home or self.gate >= 0:", "if self.gate >= 0:"),
+        breaks(
+            "deadlock", "if self.home or self.gate >= 0:", "if self.home:", Cluster(4, 1)
+        ),
+        breaks(
+            "starvation",
+            "self.mesh.at(*privilege.queue[0])",
+            "self.mesh.at(privilege.queue[0][0], 0)",
+            Cluster(9, (1, 0, 1, 0, 0, 0, 0, 1, 0)),
+        ),
+        harmless(
+            "a REQUEST that does not find the gate looks for it along the row",
+            "        self.front = self.mesh.at(self.row, column)\n",
+            "        pass\n",
+            Cluster(9, (1, 0, 1, 0, 0, 0, 0, 1, 0)),
+        ),
+    ),
+    *of(
+        "chaudhuri-karaata",
+        breaks("exclusion", "        self.permitted = node\n", ""),
+        breaks("deadlock", "        self.permitted = 0\n", ""),
+        breaks(
+            "starvation",
+            "        self.permitted = 0\n        self.serve_next()\n",
+            "        self.permitted = 0\n",
+        ),
+        breaks("exclusion", "not self.permitted and self.queue:", "self.queue:"),
+        breaks("exclusion", "            self.queue = tuple(rest)\n", ""),
+        breaks(
+            "starvation",
+            "self.me, False\n        self.serve_next()\n",
+            "self.me, False\n",
+            Cluster(5, 1),
+        ),
+        breaks(
+            "deadlock",
+            "self.holder, self.asked = self.me, False",
+            "self.holder = self.me",
+            Cluster(5, 2),
+        ),
+        breaks("exclusion", "            self.holder = node\n", "", Cluster(5, 1)),
+        breaks(
+            "remote error",
+            "if self.holder != self.me and self.queue and not self.asked:",
+            "if self.holder != self.me and self.queue:",
+            Cluster(6, 1),
+        ),
+        breaks(
+            "starvation",
+            "self.queue += (node,)",
+            "self.queue = (node, *self.queue)",
+            FOR_EVER,
+        ),
+        breaks(
+            "remote error",
+            "self.towards(message.to, message)",
+            "self.towards(self.corner, message)",
+            Cluster(4, 1),
         ),
     ),
 )

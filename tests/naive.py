@@ -7,11 +7,19 @@ a node counts them.  It knows no faults.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from peerlock.checker.model import Model
-from peerlock.core.peer import Broadcast, Grant, NodeId, Peer, Send
+from peerlock.core.peer import (
+    Broadcast,
+    CancelTimer,
+    Grant,
+    NodeId,
+    Peer,
+    Send,
+    SetTimer,
+)
 
 
 class Flight(NamedTuple):
@@ -31,6 +39,7 @@ class World(NamedTuple):
     latest: int = 0  # fence of a grant
     fell: bool = False
     reading: frozenset[NodeId] = frozenset()
+    timers: frozenset[tuple[NodeId, str]] = frozenset()
 
 
 class Found(NamedTuple):
@@ -55,10 +64,10 @@ def explore(model: Model) -> Found:
         for here in layer:
             successors = list(steps(here, model, peers))
             transitions += len(successors)
-            if here.waiting and not here.inside and not here.flights:
+            if here.waiting and not (here.inside or here.flights or here.timers):
                 return Found(len(seen), transitions, depth, "stuck")
             for then in successors:
-                if then not in seen:
+                if then not in seen and not beyond(then, model):
                     seen.add(then)
                     following.append(then)
         if any(crowded(then, model) for then in following):
@@ -68,6 +77,10 @@ def explore(model: Model) -> Found:
         if not following:
             return Found(len(seen), transitions, depth, "")
         layer, depth = following, depth + 1
+
+
+def beyond(world: World, model: Model) -> bool:
+    return model.within is not None and not all(map(model.within, world.peers))
 
 
 def crowded(world: World, model: Model) -> bool:
@@ -92,7 +105,13 @@ def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
                 peer.restore(world.peers[me - 1])
                 peer.acquire_shared()
                 yield carry_out(asked._replace(reading=world.reading | {me}), model, peer)
-    for flight in deliverable(world.flights, model.network.fifo):
+    for me, name in world.timers:
+        if not (world.flights and name in model.outlasting):
+            peer = peers[me - 1]
+            peer.restore(world.peers[me - 1])
+            peer.timer(name)
+            yield carry_out(world._replace(timers=world.timers - {(me, name)}), model, peer)
+    for flight in deliverable(world.flights, model):
         peer = peers[flight.to - 1]
         peer.restore(world.peers[flight.to - 1])
         peer.receive(flight.sender, flight.message)
@@ -104,13 +123,22 @@ def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
         yield carry_out(then, model, peer)
 
 
-def deliverable(flights: tuple[Flight, ...], fifo: bool) -> list[Flight]:
-    if not fifo:
+def deliverable(flights: tuple[Flight, ...], model: Model) -> list[Flight]:
+    if model.medium:
+        return list({flight.to: flight for flight in reversed(flights)}.values())
+    if not model.network.fifo:
         return list(dict.fromkeys(flights))
     first: dict[tuple[NodeId, NodeId], Flight] = {}
     for flight in flights:
         first.setdefault((flight.sender, flight.to), flight)
     return list(first.values())
+
+
+def ordering(model: Model) -> Callable[[Flight], Any]:
+    """What makes equal worlds equal, and keeps messages in order where they are."""
+    if model.medium:
+        return lambda f: f.to
+    return (lambda f: (f.sender, f.to)) if model.network.fifo else repr
 
 
 def carry_out(world: World, model: Model, peer: Peer) -> World:
@@ -120,7 +148,12 @@ def carry_out(world: World, model: Model, peer: Peer) -> World:
             case Send(to, message):
                 flights.append(Flight(me, to, message, fences[me - 1]))
             case Broadcast(message):
-                flights += [Flight(me, to, message, fences[me - 1]) for to in peer.others()]
+                heard = peer.members if model.medium else peer.others()
+                flights += [Flight(me, to, message, fences[me - 1]) for to in heard]
+            case SetTimer(name):
+                world = world._replace(timers=world.timers | {(me, name)})
+            case CancelTimer(name):
+                world = world._replace(timers=world.timers - {(me, name)})
             case Grant():
                 fences[me - 1] += model.fences
                 world = world._replace(
@@ -129,7 +162,7 @@ def carry_out(world: World, model: Model, peer: Peer) -> World:
                     fell=model.fences and fences[me - 1] <= world.latest,
                     latest=fences[me - 1],
                 )
-    flights.sort(key=(lambda f: (f.sender, f.to)) if model.network.fifo else repr)
+    flights.sort(key=ordering(model))
     snapshots = list(world.peers)
     snapshots[me - 1 : me] = [peer.snapshot()]
     return world._replace(

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError
+from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
+from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.report import Report, check
 from peerlock.checker.search import Limits, Search
@@ -47,6 +48,14 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("ricart-agrawala-priority", 2, 2, ""): (209, 294, 16, 2, 2),
     ("ricart-agrawala-priority", 2, 3, ""): (723, 1082, 24, 2, 3),
     ("ricart-agrawala-priority", 3, 1, ""): (3361, 10451, 18, 4, 2),
+    ("ricart-agrawala-broadcast-ordered", 1, 2, ""): (10, 10, 8, 0, 0),
+    ("ricart-agrawala-broadcast-ordered", 2, 2, ""): (901, 1920, 24, 2, 1),
+    ("ricart-agrawala-broadcast-ordered", 2, 3, ""): (3066, 6820, 36, 2, 1),
+    ("ricart-agrawala-broadcast-ordered", 3, 1, ""): (6722, 18174, 24, 4, 2),
+    ("ricart-agrawala-implicit", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("ricart-agrawala-implicit", 2, 2, ""): (355, 555, 20, Fraction(5, 2), 2),
+    ("ricart-agrawala-implicit", 2, 3, ""): (1089, 1784, 30, Fraction(8, 3), 2),
+    ("ricart-agrawala-implicit", 3, 1, ""): (3765, 10277, 21, 4, 2),
     ("ricart-agrawala-ring", 1, 2, ""): (5, 4, 4, 0, 0),
     ("ricart-agrawala-ring", 2, 2, ""): (174, 258, 16, 2, 2),
     ("ricart-agrawala-ring", 2, 3, ""): (493, 770, 24, 2, 2),
@@ -102,6 +111,12 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("sanders", 2, 2, ""): (97, 140, 14, 3, 2),
     ("sanders", 3, 1, ""): (592, 1207, 16, Fraction(11, 3), 2),
     ("sanders", 3, 2, ""): (14204, 33731, 32, Fraction(15, 4), 4),
+    ("agrawal-el-abbadi", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("agrawal-el-abbadi", 2, 2, ""): (246, 359, 20, 3, 2),
+    ("agrawal-el-abbadi", 2, 3, ""): (766, 1195, 30, 3, 2),
+    ("agrawal-el-abbadi", 3, 1, ""): (342, 610, 15, Fraction(7, 2), 2),
+    ("agrawal-el-abbadi", 3, 2, ""): (8303, 17302, 30, Fraction(7, 2), 4),
+    ("agrawal-el-abbadi", 4, 1, ""): (2612, 5991, 21, Fraction(11, 3), 3),
     ("raynal-prime", 1, 2, ""): (5, 4, 4, 0, 0),
     ("raynal-prime", 2, 2, ""): (100, 170, 14, None, 1),
     ("raynal-prime", 2, 3, ""): (210, 370, 20, None, 1),
@@ -116,6 +131,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("suzuki-kasami-bounded", 2, 2, ""): (130, 217, 18, 3, 2),
     ("suzuki-kasami-bounded", 2, 3, ""): (464, 901, 26, 3, 3),
     ("suzuki-kasami-bounded", 3, 1, ""): (727, 2080, 15, 3, 2),
+    ("mizuno-neilsen-rao", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("mizuno-neilsen-rao", 2, 2, ""): (83, 119, 16, 2, 2),
+    ("mizuno-neilsen-rao", 2, 3, ""): (234, 356, 24, 2, 3),
+    ("mizuno-neilsen-rao", 3, 1, ""): (729, 2081, 15, 3, 2),
     ("helary-plouzeau-raynal", 1, 2, ""): (5, 4, 4, 0, 0),
     ("helary-plouzeau-raynal", 2, 2, ""): (79, 113, 16, 2, 2),
     ("helary-plouzeau-raynal", 2, 3, ""): (209, 317, 24, 2, 3),
@@ -143,6 +162,29 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("naimi-trehel", 3, 1, ""): (164, 296, 13, 3, 2),
     ("naimi-trehel", 3, 2, ""): (1666, 3365, 22, 3, 4),
     ("naimi-trehel", 4, 1, ""): (1500, 3388, 18, 3, 3),
+    ("chaudhuri-91", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("chaudhuri-91", 2, 2, ""): (78, 121, 14, 3, 2),
+    ("chaudhuri-91", 2, 3, ""): (174, 287, 21, 3, 3),
+    ("chaudhuri-91", 3, 1, ""): (324, 656, 19, 5, 2),
+    ("chaudhuri-91", 4, 1, ""): (6972, 19026, 37, Fraction(31, 4), 3),
+    ("chaudhuri-95", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("chaudhuri-95", 2, 2, ""): (78, 121, 14, 3, 2),
+    ("chaudhuri-95", 2, 3, ""): (174, 287, 21, 3, 3),
+    ("chaudhuri-95", 3, 1, ""): (303, 599, 18, 5, 2),
+    ("chaudhuri-95", 4, 1, ""): (5382, 13938, 35, Fraction(15, 2), 3),
+    ("chaudhuri-karaata", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("chaudhuri-karaata", 2, 2, ""): (80, 123, 14, 3, 2),
+    ("chaudhuri-karaata", 2, 3, ""): (180, 293, 21, 3, 3),
+    ("chaudhuri-karaata", 3, 1, ""): (122, 211, 12, 3, 2),
+    ("chaudhuri-karaata", 4, 1, ""): (1101, 2395, 20, 6, 3),
+    ("banerjee-chrysanthis", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("banerjee-chrysanthis", 2, 2, ""): (298, 727, 20, 3, 2),
+    ("banerjee-chrysanthis", 2, 3, ""): (1567, 5006, 30, 3, 3),
+    ("banerjee-chrysanthis", 3, 1, ""): (2538, 8498, 18, Fraction(14, 3), 2),
+    ("chaudhuri-edward", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("chaudhuri-edward", 2, 2, ""): (298, 727, 20, 3, 2),
+    ("chaudhuri-edward", 2, 3, ""): (1567, 5006, 30, 3, 3),
+    ("chaudhuri-edward", 3, 1, ""): (586, 1487, 18, 6, 2),
     ("token-ring", 1, 2, ""): (5, 4, 4, 0, 0),
     ("token-ring", 2, 2, ""): (100, 170, 14, None, 1),
     ("token-ring", 2, 3, ""): (210, 370, 20, None, 1),
@@ -156,6 +198,11 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("raymond-k", 3, 1, ""): (11614, 41406, 18, 4, 2),
     ("srimani-reddy", 2, 2, ""): (25, 40, 8, 0, 0),
     ("srimani-reddy", 3, 1, ""): (2839, 8263, 18, 5, 2),
+    ("mishra-srimani", 2, 2, ""): (1704, 6342, 25, None, None),
+    ("mishra-srimani", 3, 1, ""): (55069, 305390, 48, None, None),
+    ("nishio-li-manning", 2, 2, ""): (10400, 45424, 22, None, None),
+    ("naimi-trehel-failures", 2, 2, ""): (381, 1180, 17, None, None),
+    ("naimi-trehel-failures", 3, 2, ""): (42660, 191525, 30, None, None),
     ("kakugawa", 1, 2, ""): (5, 4, 4, 0, 0),
     ("kakugawa", 2, 2, ""): (25, 40, 8, 0, 0),
     ("kakugawa", 2, 3, ""): (49, 84, 12, 0, 0),
@@ -192,12 +239,14 @@ def test_every_algorithm_is_pinned() -> None:
     assert {name for name, *_ in PINNED} == set(HOLDING)
 
 
+TOO_LARGE = {("nishio-li-manning", False, 3)}  # for a naive search
 NAIVE = [
     (entry.name, fifo, nodes, requests)
     for entry in CATALOGUE
     for fifo in (True, False)
     for nodes, requests in ((2, 2), (3, 1))
     if entry.family != "museum" and fifo >= entry.fifo
+    if (entry.name, fifo, nodes) not in TOO_LARGE
 ]
 
 
@@ -303,10 +352,11 @@ def test_as_many_as_there_is_room_for_may_be_inside() -> None:
     assert check(careless(capacity=2, fences=False)).holds
 
 
-@pytest.mark.parametrize("name", HOLDING)
+@pytest.mark.parametrize("name", [n for n in HOLDING if not algorithm(n).timely])
 def test_fences_grow_in_every_step_of_the_worst_schedule(name: str) -> None:
     """The replay counts them as a node would."""
-    trace = check(model(name, 2, 3)).overtaking
+    faultless = Network(algorithm(name).fifo)
+    trace = check(model(name, 2, 3, faultless)).overtaking
     assert trace is not None
     fences = [step.fence for step in trace if step.kind is Kind.ENTER]
     assert fences == list(range(1, len(fences) + 1))
@@ -402,6 +452,57 @@ def test_faults_are_spent_once() -> None:
     gone = [search.phases(state).count(Phase.CRASHED) for state in search.states]
     assert max(gone) == 1
     assert search.exhausted
+
+
+# Time-outs
+
+
+class Hasty(Peer):
+    """Asks the other, and goes in if no answer has come in time."""
+
+    messages = (Request, Reply)
+
+    def acquire(self) -> None:
+        self.broadcast(Request(1))
+        self.set_timer("answers", 1.0)
+
+    def release(self) -> None:
+        pass
+
+    def receive_request(self, sender: NodeId, message: Request) -> None:
+        self.send(sender, Reply())
+
+    def receive_reply(self, sender: NodeId, message: Reply) -> None:
+        self.cancel_timer("answers")
+        self.grant()
+
+    def timer(self, name: str) -> None:
+        raise AssertionError("no answer in time")
+
+
+def hasty(outlasting: tuple[str, ...], requests: int | None = 1) -> Model:
+    """Only node 1 asks, unless requests are without end."""
+    chosen = model("central", 2, requests and (requests, 0), Network(fifo=False))
+    return replace(
+        chosen, make=lambda node: Hasty(node, (1, 2)), outlasting=outlasting, capacity=2
+    )
+
+
+def test_a_time_out_is_too_early_unless_it_outlasts_all_that_is_under_way() -> None:
+    violation = check(hasty(())).violation
+    assert violation is not None
+    assert violation.property == "invariant"
+    assert check(hasty(("answers",))).holds
+
+
+def test_moves_that_wait_for_a_time_out_are_no_transitions() -> None:
+    assert check(hasty(("answers",))).coverage == (5, 4, 4)
+
+
+def test_a_report_says_what_it_assumes() -> None:
+    assert hasty(("answers",)).assumptions == "any order, long time-outs"
+    chosen = model("nishio-li-manning", 2, 1)
+    assert chosen.assumptions == "any order, 1 loss, age up to 2"
 
 
 # Requests without end

@@ -48,6 +48,13 @@ def test_what_holds_ends_with_0(check: Any) -> None:
     assert "at most 4" in done.out
 
 
+def test_what_is_assumed_and_what_is_not_measured_is_said(check: Any) -> None:
+    done = check("naimi-trehel-failures", "-n", 2, "-r", 1)
+    assert done.code == 0
+    assert "any order, 1 crash, long time-outs" in done.out
+    assert "not measured with faults" in done.out
+
+
 def test_the_json_has_the_promised_keys(check: Any) -> None:
     found = check("central", "-n", 2, "-r", 2, "--json").json
     assert list(found) == KEYS

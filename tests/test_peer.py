@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.mishra_srimani import MishraSrimani
+from peerlock.algorithms.naimi_trehel_failures import NaimiTrehelFailures
 from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.core.bits import all_but, bits, nodes_in
@@ -84,7 +86,18 @@ SENSIBLE = {"request", "inquire", "token"}
 SENSIBLE_IN = {
     ("suzuki-kasami", "privilege"),
     ("srimani-reddy", "privilege"),
+    ("chaudhuri-91", "call"),
+    ("chaudhuri-91", "privilege"),  # which passes through
+    ("chaudhuri-95", "call"),
+    ("chaudhuri-95", "privilege"),
+    ("banerjee-chrysanthis", "lr_collector"),
     ("ricart-agrawala-broadcast", "broadcast_reply"),
+    ("agrawal-el-abbadi", "down"),
+    ("nishio-li-manning", "token_missing"),
+    *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
+    *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
+    ("mizuno-neilsen-rao", "requests"),
+    ("mizuno-neilsen-rao", "acquired"),
 }
 
 

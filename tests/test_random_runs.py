@@ -14,6 +14,7 @@ from peerlock.simulator.simulation import Scenario, simulate
 
 RUNS = 10_000
 LATENCIES: tuple[Latency, ...] = (Constant(1.0), Uniform(0.0, 4.0), Exponential(1.0))
+TIMELY: tuple[Latency, ...] = (Constant(1.0), Uniform(0.0, 1.5), Uniform(0.5, 1.5))
 LOADS: tuple[Load, ...] = (Heavy(), Heavy(), Level(0.2), Level(0.7), Light())
 STRUCTURES: dict[str, tuple[str, ...]] = {
     "quorums": ("plane", "grid", "majority"),
@@ -25,7 +26,7 @@ def scenarios(entry: Algorithm, runs: int) -> Iterator[Scenario]:
     rng = Random(entry.name)  # the same every time
     names = [s for s in STRUCTURES.get(entry.takes, ()) if fits(entry, s)]
     for seed in range(runs):
-        latency = rng.choice(LATENCIES)
+        latency = rng.choice(TIMELY if entry.timely else LATENCIES)
         fifo = entry.fifo or rng.random() < 0.2
         structure = rng.choice(names) if names else None
         yield Scenario(

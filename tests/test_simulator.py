@@ -261,6 +261,16 @@ def test_a_crash_of_the_coordinator_stops_everybody() -> None:
         simulate(scenario)
 
 
+def test_what_a_dead_node_knew_of_fences_is_not_missed() -> None:
+    judge = Judge(fences=False)
+    judge.requested(1)
+    judge.granted(1, fence=1)
+    judge.crashed(1)
+    judge.requested(2)
+    judge.granted(2, fence=1)
+    assert judge.inside == {2}
+
+
 def test_a_node_comes_back_with_a_fresh_state() -> None:
     scenario = Scenario(
         "central",

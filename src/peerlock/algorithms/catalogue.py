@@ -12,8 +12,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.algorithms.agrawal_el_abbadi import AgrawalElAbbadi
+from peerlock.algorithms.banerjee_chrysanthis import (
+    BanerjeeChrysanthis,
+    BanerjeeChrysanthisUncounted,
+)
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
+from peerlock.algorithms.chaudhuri_91 import Chaudhuri91
+from peerlock.algorithms.chaudhuri_95 import Chaudhuri95
+from peerlock.algorithms.chaudhuri_edward import (
+    ChaudhuriEdward,
+    ChaudhuriEdwardCalls,
+    ChaudhuriEdwardForgetful,
+    ChaudhuriEdwardMarkers,
+    ChaudhuriEdwardStranded,
+    ChaudhuriEdwardTwice,
+    ChaudhuriEdwardUncounted,
+)
+from peerlock.algorithms.chaudhuri_karaata import ChaudhuriKaraata
 from peerlock.algorithms.helary_plouzeau_raynal import (
     HelaryPlouzeauRaynal,
     HelaryPlouzeauRaynalBehind,
@@ -24,6 +41,11 @@ from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
 from peerlock.algorithms.maekawa_cyclic import MaekawaCyclic, MaekawaCyclicRound
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.algorithms.majority import Majority
+from peerlock.algorithms.mishra_srimani import MishraSrimani, MishraSrimaniHasty
+from peerlock.algorithms.mizuno_neilsen_rao import (
+    MizunoNeilsenRao,
+    MizunoNeilsenRaoSurvey,
+)
 from peerlock.algorithms.museum import (
     CarvalhoRoucairolUnaware,
     CentralLifo,
@@ -38,7 +60,12 @@ from peerlock.algorithms.museum import (
     TokenRingRegenerated,
 )
 from peerlock.algorithms.naimi_trehel import NaimiTrehel
+from peerlock.algorithms.naimi_trehel_failures import (
+    NaimiTrehelFailures,
+    NaimiTrehelUnheard,
+)
 from peerlock.algorithms.neilsen_mizuno import NeilsenMizuno
+from peerlock.algorithms.nishio_li_manning import NishioLiManning
 from peerlock.algorithms.raymond import Raymond
 from peerlock.algorithms.raymond_k import RaymondK
 from peerlock.algorithms.raynal_prime import RaynalPrime, RaynalPrime1989
@@ -51,6 +78,13 @@ from peerlock.algorithms.ricart_agrawala_bounded import (
 from peerlock.algorithms.ricart_agrawala_broadcast import (
     RicartAgrawalaBroadcast,
     RicartAgrawalaUnnamed,
+)
+from peerlock.algorithms.ricart_agrawala_broadcast_ordered import (
+    RicartAgrawalaBroadcastOrdered,
+)
+from peerlock.algorithms.ricart_agrawala_implicit import (
+    RicartAgrawalaImplicit,
+    RicartAgrawalaUntimely,
 )
 from peerlock.algorithms.ricart_agrawala_priority import RicartAgrawalaPriority
 from peerlock.algorithms.ricart_agrawala_ring import RicartAgrawalaRing
@@ -71,7 +105,8 @@ from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.algorithms.token_ring import TokenRing
 from peerlock.algorithms.weighted_majority import WeightedMajority
 from peerlock.core.peer import Peer
-from peerlock.core.quorums import KINDS, QuorumSystem
+from peerlock.core.quorums import QuorumSystem
+from peerlock.core.systems import SYSTEMS
 from peerlock.core.topology import Topology, topology
 
 
@@ -87,6 +122,16 @@ class Exhibit:
     requests: int | tuple[int, ...] | None = 1  # by each node; None is without end
     quorums: str | None = None
     losses: int = 0
+    crashes: int = 0
+
+
+@dataclass(frozen=True)
+class Bound:
+    field: str  # of a peer's state
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.field} up to {self.most}"
 
 
 @dataclass(frozen=True)
@@ -102,6 +147,10 @@ class Algorithm:
     topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
     rests: bool = True  # when nobody asks, messages cease
+    medium: bool = False  # all hear its broadcasts, the sender too, in one order
+    timely: bool = False  # needs a bound on delay; silence tells, and brings no fence
+    outlasting: tuple[str, ...] = ()  # its timers that outlast all that is under way
+    bound: Bound | None = None  # if it has states without end, how far a search goes
     verdict: str = "holds"  # what a search of all schedules finds
     exhibit: Exhibit = Exhibit()
 
@@ -221,6 +270,25 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="N light, 2 heavy, on a broadcast medium",
     ),
     Algorithm(
+        name="ricart-agrawala-broadcast-ordered",
+        peer=RicartAgrawalaBroadcastOrdered,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2, on a broadcast medium that orders",
+        medium=True,
+    ),
+    Algorithm(
+        name="ricart-agrawala-implicit",
+        peer=RicartAgrawalaImplicit,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="(N−1) light … 3(N−1) heavy",
+        timely=True,
+        outlasting=("silence",),
+    ),
+    Algorithm(
         name="ricart-agrawala-ring",
         peer=RicartAgrawalaRing,
         source="Ricart, Agrawala",
@@ -336,6 +404,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         serves=("lock",),
     ),
     Algorithm(
+        name="agrawal-el-abbadi",
+        peer=AgrawalElAbbadi,
+        source="Agrawal, El Abbadi",
+        year=1991,
+        family="permission",
+        messages="3(K−1) light, ≤ 6(K−1), K ≤ log₂ N + 1; N/2 + 1 with failures",
+        fifo=True,
+        serves=("lock",),
+    ),
+    Algorithm(
         name="suzuki-kasami",
         peer=SuzukiKasami,
         source="Suzuki, Kasami",
@@ -353,6 +431,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1985,
         family="token",
         messages="0 or N, and N−1 more every L requests of a node",
+    ),
+    Algorithm(
+        name="mizuno-neilsen-rao",
+        peer=MizunoNeilsenRao,
+        source="Mizuno, Neilsen, Rao",
+        year=1991,
+        family="token",
+        messages="0, or grid set 2√2·√N−2, plane ≤ 3√N, tree O(log N)",
+        takes="quorums",
+        serves=("lock",),
     ),
     Algorithm(
         name="helary-plouzeau-raynal",
@@ -403,6 +491,78 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="about log N; 0 at the holder",
         serves=("lock",),
+    ),
+    Algorithm(
+        name="naimi-trehel-failures",
+        peer=NaimiTrehelFailures,
+        source="Naimi, Trehel",
+        year=1987,
+        family="token",
+        messages="about log N when nothing fails; 0 at the holder",
+        outlasting=("wait", "elec"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
+        name="mishra-srimani",
+        peer=MishraSrimani,
+        source="Mishra, Srimani",
+        year=1990,
+        family="token",
+        messages="0 or N when nothing fails",
+        outlasting=("token", "answers"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
+        name="chaudhuri-91",
+        peer=Chaudhuri91,
+        source="Chaudhuri",
+        year=1991,
+        family="token",
+        messages="3.5√N light, 4 heavy",
+    ),
+    Algorithm(
+        name="chaudhuri-95",
+        peer=Chaudhuri95,
+        source="Chaudhuri",
+        year=1995,
+        family="token",
+        messages="3√N light, √N heavy (here about 4)",
+    ),
+    Algorithm(
+        name="chaudhuri-karaata",
+        peer=ChaudhuriKaraata,
+        source="Chaudhuri, Karaata",
+        year=1998,
+        family="token",
+        messages="≤ 8(∛N−1) light, O(∛N)",
+    ),
+    Algorithm(
+        name="banerjee-chrysanthis",
+        peer=BanerjeeChrysanthis,
+        source="Banerjee, Chrysanthis",
+        year=1996,
+        family="token",
+        messages="0 or N+1 light, towards 3 heavy",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="chaudhuri-edward",
+        peer=ChaudhuriEdward,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="token",
+        messages="≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="nishio-li-manning",
+        peer=NishioLiManning,
+        source="Nishio, Li, Manning",
+        year=1990,
+        family="token",
+        messages="0 or N when nothing fails",
+        bound=Bound("age", 2),
+        exhibit=Exhibit(losses=1),
     ),
     Algorithm(
         name="token-ring",
@@ -587,6 +747,17 @@ CATALOGUE: tuple[Algorithm, ...] = (
         verdict="deadlock",
     ),
     Algorithm(
+        name="ricart-agrawala-untimely",
+        peer=RicartAgrawalaUntimely,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="(N−1) light … 3(N−1) heavy",
+        timely=True,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
         name="ricart-agrawala-unnamed",
         peer=RicartAgrawalaUnnamed,
         source="made from Ricart, Agrawala",
@@ -636,6 +807,38 @@ CATALOGUE: tuple[Algorithm, ...] = (
         exhibit=Exhibit(requests=None),
     ),
     Algorithm(
+        name="naimi-trehel-unheard",
+        peer=NaimiTrehelUnheard,
+        source="Naimi, Trehel; Velazquez",
+        year=1993,
+        family="museum",
+        messages="about log N when nothing fails",
+        outlasting=("wait", "elec"),
+        verdict="starvation",
+        exhibit=Exhibit(requests=None, crashes=1),
+    ),
+    Algorithm(
+        name="mishra-srimani-hasty",
+        peer=MishraSrimaniHasty,
+        source="Mishra, Srimani; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N when nothing fails",
+        outlasting=("token", "answers"),
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="mizuno-neilsen-rao-survey",
+        peer=MizunoNeilsenRaoSurvey,
+        source="Mizuno and others; Velazquez",
+        year=1993,
+        family="museum",
+        messages="2√2·√N−2 on a grid set",
+        takes="quorums",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=4),
+    ),
+    Algorithm(
         name="helary-plouzeau-raynal-behind",
         peer=HelaryPlouzeauRaynalBehind,
         source="Hélary and others; Velazquez",
@@ -654,6 +857,77 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="(N+1)/2 light, N heavy",
         verdict="starvation",
         exhibit=Exhibit(requests=(1, 1, 2)),
+    ),
+    Algorithm(
+        name="banerjee-chrysanthis-uncounted",
+        peer=BanerjeeChrysanthisUncounted,
+        source="Banerjee, Chrysanthis",
+        year=1996,
+        family="museum",
+        messages="0 or N+1 light, towards 3 heavy",
+        fifo=True,
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 2, 2)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-forgetful",
+        peer=ChaudhuriEdwardForgetful,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-twice",
+        peer=ChaudhuriEdwardTwice,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(requests=(2, 0, 2)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-uncounted",
+        peer=ChaudhuriEdwardUncounted,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 0, 2)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-stranded",
+        peer=ChaudhuriEdwardStranded,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=7, requests=(0, 1, 0, 2, 0, 0, 1)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-markers",
+        peer=ChaudhuriEdwardMarkers,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(nodes=5, requests=(2, 1, 1, 0, 0)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-calls",
+        peer=ChaudhuriEdwardCalls,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="remote error",
+        exhibit=Exhibit(nodes=4, requests=(0, 1, 0, 1)),
     ),
     Algorithm(
         name="token-ring-regenerated",
@@ -678,11 +952,11 @@ def algorithm(name: str) -> Algorithm:
 
 
 def quorum_system(kind: str, nodes: int) -> QuorumSystem:
-    if kind not in KINDS:
-        raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
+    if kind not in SYSTEMS:
+        raise UsageError(unknown("kind of quorums", kind, list(SYSTEMS)))
     if nodes < 1:
         raise UsageError(f"a quorum system needs at least 1 node, not {nodes}")
-    return KINDS[kind](nodes)
+    return SYSTEMS[kind](nodes)
 
 
 def parse_topology(spec: str, nodes: int) -> Topology:

@@ -13,10 +13,14 @@ def asked_for(name: str, algorithm: str | None, permits: int, shared: bool) -> D
         raise UsageError(
             f"a name has 1 to {LONGEST_NAME:,} characters, unlike {name!r:.50}"
         )
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"a name is text that can be sent, unlike {name!r:.50}") from None
     return demand(algorithm or "", permits, shared)
 
 
 def must_have_permits(permits: int) -> int:
-    if permits < 1:
-        raise UsageError(f"a semaphore has at least 1 permit, not {permits}")
+    if not isinstance(permits, int) or permits < 1:
+        raise UsageError(f"a semaphore has at least 1 permit, not {permits!r}")
     return permits

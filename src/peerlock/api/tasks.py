@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import current_task
 from collections.abc import Generator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -33,21 +34,21 @@ from peerlock.runtime.host import Host
 
 LEASE = 10.0
 
-# How long who would not wait gives a free lock to arrive before asking again.
+# How long who would not wait waits for a lock that seems free before asking again.
 PROBE = 0.05
 
 
 class Grant(Waiter):
     """You hold the lock, until you release it or it is lost."""
 
-    __slots__ = ("_future", "_handle", "_lost", "owner")
+    _future: asyncio.Future[None] | None = None
+    _lost: asyncio.Future[bool] | None = None
+    cancelled = False  # the owner, by us, for it was lost
 
     def __init__(self, handle: Lock, owner: asyncio.Task[Any] | None) -> None:
-        super().__init__(handle.demand)
+        self.demand = handle.demand
         self._handle = handle
         self.owner = owner
-        self._future: asyncio.Future[None] | None = None
-        self._lost: asyncio.Future[bool] | None = None
 
     def __repr__(self) -> str:
         return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
@@ -67,6 +68,9 @@ class Grant(Waiter):
 
     @property
     def is_lost(self) -> bool:
+        """Whether it is, as far as our own clock can tell, too."""
+        if self.state is State.HOLDING:
+            self._handle.check_lease()
         return self.state is State.LOST
 
     def release(self) -> None:
@@ -84,14 +88,12 @@ class Grant(Waiter):
     def on_probed(self, busy: bool) -> None:
         if busy:
             self._settle(WouldBlock(f"{self.name!r} is held by somebody else"))
-        else:
-            asyncio.get_running_loop().call_later(PROBE, self._handle.probe, self)
 
     def on_lost(self) -> None:
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(True)
-        if self._handle.cancel_on_loss and self.owner is not None:
-            self.owner.cancel(f"lost {self.name!r}")
+        if self.owner is not None and self._handle.cancels_owner_of(self):
+            self.cancelled = self.owner.cancel(f"lost {self.name!r}")
 
     # What the handle tells us
 
@@ -143,7 +145,7 @@ class Lock:
         return any(grant.state is State.HOLDING for grant in self._held)
 
     async def __aenter__(self) -> Grant:
-        grant = Grant(self, current_task())
+        grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, self.timeout)
         self._held.append(grant)
@@ -155,14 +157,22 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        grant = self._mine()
-        if grant.state is State.HOLDING:
+        try:
+            grant = self._mine()
+        except NotHeld:
+            if error is None:
+                raise
+            return
+        if self._pure.put_back(grant):
+            if grant._lost is not None:
+                grant.over()
+        elif grant.state is State.HOLDING and self._pure.check_lease():
             self._pure.release(grant)
             if grant._lost is not None:
                 grant.over()
             self._host.flush_if_needed()
         elif grant.state is State.LOST:
-            self._out_of_a_lost_lock(grant, error)
+            await self._out_of_a_lost_lock(grant, error)
 
     async def acquire(self, timeout: float | None = None) -> Grant:
         """Wait for it, `timeout` seconds at most; then Timeout."""
@@ -189,29 +199,33 @@ class Lock:
     def release_grant(self, grant: Grant) -> None:
         if grant in self._held:
             self._held.remove(grant)
-        if grant.state is State.LOST or not self._pure.check_lease():
-            raise Lost(f"{self.name!r} was lost while it was held")
+        if grant.state is State.HOLDING:
+            self._pure.check_lease()
+        if grant.state is State.LOST:
+            if not self._still_cancelled(grant):
+                raise Lost(f"{self.name!r} was lost while it was held")
+            return
         self._pure.release(grant)
         grant.over()
         self._host.flush()
 
-    def probe(self, grant: Grant) -> None:
-        if grant.state is State.WAITING:
-            self._pure.probe(grant)
-            self._host.flush()
+    def check_lease(self) -> None:
+        self._pure.check_lease()
+
+    def cancels_owner_of(self, grant: Grant) -> bool:
+        return self.cancel_on_loss and grant in self._held
 
     # Inside
 
     async def _wait(self, grant: Grant, timeout: float | None, probe: bool = False) -> None:
         belongs_here(self._host)
         self._must_not_wait_for_itself(grant)
-        if not self._host.started:
-            raise ClusterError("the node has not joined: async with peerlock.join() …")
+        self._host.must_be_in()
         future = grant.until_settled()
         self._pure.acquire(self.name, grant)
-        if probe:
-            self._pure.probe(grant)
         self._host.flush()
+        if probe:
+            self._probe(grant)
         try:
             if timeout is None:
                 await future
@@ -225,6 +239,13 @@ class Lock:
             raise
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
+
+    def _probe(self, grant: Grant) -> None:
+        """Is it in vain?  Again and again, for a new view takes the answers with it."""
+        if grant.state is State.WAITING:
+            self._pure.probe(grant)
+            self._host.flush()
+            self._host.loop.call_later(PROBE, self._probe, grant)
 
     def _withdraw(self, grant: Grant) -> None:
         if not self._pure.give_up(grant) and grant.state is State.HOLDING:
@@ -240,21 +261,37 @@ class Lock:
 
     def _mine(self) -> Grant:
         """The last grant that this task got by us."""
-        held, me = self._held, current_task()
+        held, me = self._held, current_task(self._host.loop)
+        if held and held[-1].owner is me:
+            return held.pop()
         for i in range(len(held) - 1, -1, -1):
             if held[i].owner is me:
                 return held.pop(i)
         raise NotHeld(f"this task does not hold {self.name!r}")
 
-    def _out_of_a_lost_lock(self, grant: Grant, error: BaseException | None) -> None:
-        if self.cancel_on_loss and isinstance(error, asyncio.CancelledError):
-            task = current_task()
-            assert task is not None
-            if task.uncancel() > 0:
-                return  # somebody else has cancelled it, too
+    async def _out_of_a_lost_lock(
+        self, grant: Grant, error: BaseException | None
+    ) -> None:
+        if not grant.cancelled:
+            if error is None:
+                raise Lost(f"{self.name!r} was lost while it was held")
+            return
+        if not isinstance(error, asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):  # it may still be on its way
+                await asyncio.sleep(0)
+        if self._still_cancelled(grant):
+            if error is None:
+                raise asyncio.CancelledError
+        elif error is None or isinstance(error, asyncio.CancelledError):
             raise Lost(f"{self.name!r} was lost, and the body was cancelled") from error
-        if error is None:
-            raise Lost(f"{self.name!r} was lost while it was held")
+
+    def _still_cancelled(self, grant: Grant) -> bool:
+        """Somebody else has cancelled this task; our own cancellation ends here."""
+        task = current_task()
+        if task is None or not grant.cancelled or task is not grant.owner:
+            return False
+        grant.cancelled = False
+        return task.uncancel() > 0
 
 
 class LockNode:
@@ -311,11 +348,6 @@ class LockNode:
 
     async def leave(self) -> None:
         """Give back what is held, tell those who wait here, and be a member no longer."""
-        pure = self.host.node
-        for lock in list(pure.locks.values()):
-            for waiter in list(lock.waiters):
-                pure.give_up(waiter)
-                waiter.abandon()
         await self.host.stop()
 
 

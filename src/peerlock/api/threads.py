@@ -12,12 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from _thread import allocate_lock
-from collections.abc import Coroutine
+from _thread import allocate_lock, get_ident
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
-from peerlock.api.errors import ClusterError, Conflict, Lost, NotHeld, Timeout, WouldBlock
+from peerlock.api.errors import (
+    ClusterError,
+    Conflict,
+    Lost,
+    NotHeld,
+    NotOurs,
+    Timeout,
+    WouldBlock,
+)
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.loops import new_event_loop
 from peerlock.api.names import asked_for, must_have_permits
@@ -35,14 +44,14 @@ T = TypeVar("T")
 class Grant(Waiter):
     """You hold the lock, until you release it or it is lost."""
 
-    __slots__ = ("_error", "_handle", "_lost", "_settled")
+    _error: Exception | None = None
+    _settled: Any = None
+    _lost: threading.Event | None = None
 
     def __init__(self, handle: Lock) -> None:
-        super().__init__(handle.demand)
+        self.demand = handle.demand
         self._handle = handle
-        self._error: Exception | None = None
-        self._settled: Any = None
-        self._lost: threading.Event | None = None
+        self.owner = get_ident()
 
     def __repr__(self) -> str:
         return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
@@ -54,15 +63,18 @@ class Grant(Waiter):
     @property
     def lost(self) -> threading.Event:
         """An event that is set as soon as the lock is lost; wait for it in a thread."""
-        if self._lost is None:
-            self._lost = threading.Event()
-            if self.is_lost:
-                self._lost.set()
-        return self._lost
+        with self._handle.checked():
+            if self._lost is None:
+                self._lost = threading.Event()
+                if self.state is State.LOST:
+                    self._lost.set()
+            return self._lost
 
     @property
     def is_lost(self) -> bool:
-        return self.state is State.LOST
+        """Whether it is, as far as our own clock can tell, too."""
+        with self._handle.checked():
+            return self.state is State.LOST
 
     def release(self) -> None:
         """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
@@ -79,8 +91,6 @@ class Grant(Waiter):
     def on_probed(self, busy: bool) -> None:
         if busy:
             self._settle(WouldBlock())
-        else:
-            self._handle.probe_later(self)
 
     def on_lost(self) -> None:
         if self._lost is not None:
@@ -147,11 +157,7 @@ class Lock:
 
     def release(self) -> None:
         """RuntimeError if it is not held; Lost if it was lost in the meantime."""
-        try:
-            grant = self._held.pop()
-        except IndexError:
-            raise NotHeld(f"release of {self.name!r}, which is not held") from None
-        self.release_grant(grant)
+        self._release(None)
 
     def __enter__(self) -> Grant:
         timeout = -1 if self.timeout is None else self.timeout
@@ -166,74 +172,108 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._held:
-            try:
-                self.release()
-            except Lost:
-                if error is None:
-                    raise
+        try:
+            self._release(None)
+        except (Lost, NotHeld, NotOurs):
+            if error is None:
+                raise
 
     # For grants
 
     def release_grant(self, grant: Grant) -> None:
-        if grant in self._held:
-            self._held.remove(grant)
-        with self._guard:
-            if grant.state is State.LOST:
-                raise Lost(f"{self.name!r} was lost while it was held")
-            self._pure.release(grant)
-            needed = self._host.must_be_flushed()
-        if needed:
-            self._flush()
+        self._release(grant)
 
-    def probe_later(self, grant: Grant) -> None:
-        loop = self._host.loop
-        loop.call_soon_threadsafe(loop.call_later, PROBE, self._probe, grant)
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Nobody steps the node, and it knows whether its lease has ended."""
+        with self._guard:
+            self._pure.check_lease()
+            yield
 
     # Inside
 
     def _acquire(self, blocking: bool, timeout: float) -> Grant | None:
         grant = Grant(self)
-        with self._guard:
-            taken = self._pure.take(self.name, grant)
-        if not taken and not self._wait(grant, blocking, timeout):
-            return None
-        self._held.append(grant)
-        return grant
+        try:
+            with self._guard:
+                taken = self._pure.take(self.name, grant)
+            if taken or self._wait(grant, blocking, timeout):
+                self._held.append(grant)
+                return grant
+        except BaseException:  # even if it comes from elsewhere, as KeyboardInterrupt does
+            self._withdraw(grant)
+            raise
+        self._withdraw(grant)
+        return None
 
     def _wait(self, grant: Grant, blocking: bool, timeout: float) -> bool:
         belongs_here(self._host)
         grant.expect()
         with self._guard:
+            self._host.must_be_in()
             self._pure.acquire(self.name, grant)
-            if not blocking:
-                self._pure.probe(grant)
-        self._flush()
+        if blocking:
+            self._soon(self._host.flush)
+        else:
+            self._soon(self._probe, grant)
         try:
-            if grant.wait(timeout):
-                return True
+            settled = grant.wait(timeout)
         except WouldBlock:
-            pass
-        except BaseException:
-            self._withdraw(grant)
-            raise
-        self._withdraw(grant)
-        return False
+            return False
+        if grant.state is State.LOST:
+            raise Lost(f"{self.name!r} was lost as soon as it was granted")
+        return settled
 
     def _withdraw(self, grant: Grant) -> None:
         with self._guard:
-            if not self._pure.give_up(grant) and grant.state is State.HOLDING:
+            if grant in self._held:
+                self._held.remove(grant)
+            changed = self._pure.give_up(grant)
+            if grant.state is State.HOLDING:
                 self._pure.release(grant)
-        self._flush()
+                changed = True
+        if changed:
+            self._soon(self._host.flush)
+
+    def _release(self, grant: Grant | None) -> None:
+        with self._guard:
+            grant = grant or self._last()
+            if grant in self._held:
+                self._held.remove(grant)
+            if self._pure.put_back(grant):
+                return
+            if grant.state is State.HOLDING:
+                self._pure.check_lease()
+            if grant.state is State.LOST:
+                belongs_here(self._host)
+                raise Lost(f"{self.name!r} was lost while it was held")
+            self._pure.release(grant)
+            needed = self._host.must_be_flushed()
+        if needed:
+            self._soon(self._host.flush)
+
+    def _last(self) -> Grant:
+        """This thread's own, if it has one: each is to hear of the loss of his."""
+        held = self._held
+        if not held:
+            raise NotHeld(f"release of {self.name!r}, which is not held")
+        if len(held) > 1:
+            me = get_ident()
+            return next((g for g in reversed(held) if g.owner == me), held[-1])
+        return held[0]
 
     def _probe(self, grant: Grant) -> None:
+        """Is it in vain?  Again and again, for a new view takes the answers with it."""
         if grant.state is State.WAITING:
             with self._guard:
                 self._pure.probe(grant)
-            self._host.flush()
+            self._host.loop.call_later(PROBE, self._probe, grant)
+        self._host.flush()
 
-    def _flush(self) -> None:
-        self._host.loop.call_soon_threadsafe(self._host.flush)
+    def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
+        """In the node's own thread."""
+        with suppress(RuntimeError):  # we have left, and there is no loop any more
+            self._host.loop.call_soon_threadsafe(work, *arguments)
 
 
 class LockNode:
@@ -242,6 +282,7 @@ class LockNode:
     def __init__(self, host: Host, guard: Any) -> None:
         self.host = host
         self.guard = guard
+        self._leaving = threading.Lock()
         self._loop = new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="peerlock", daemon=True
@@ -290,16 +331,10 @@ class LockNode:
     def leave(self) -> None:
         """Give back what is held, tell those who wait here, and be a member no longer."""
         belongs_here(self.host)
-        if not self._loop.is_running():
-            return
-        pure = self.host.node
-        with self.guard:
-            for lock in list(pure.locks.values()):
-                for waiter in list(lock.waiters):
-                    pure.give_up(waiter)
-                    waiter.abandon()
-        self._do(self.host.stop())
-        self._stop_loop()
+        with self._leaving:
+            if self._loop.is_running():
+                self._do(self.host.stop())
+                self._stop_loop()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

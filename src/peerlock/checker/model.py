@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm, UsageError, algorithm
-from peerlock.core.peer import NodeId, Peer
+from peerlock.algorithms.catalogue import Algorithm, Bound, UsageError, algorithm
+from peerlock.core.peer import NodeId, Peer, state_fields
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,17 @@ class Model:
     capacity: int = 1  # how many may be inside together
     readers: bool = False  # each request may be a reader's, and readers go together
     fences: bool = True  # watch that they grow from grant to grant
+    medium: bool = False  # all hear each broadcast, the sender too, in one order
+    outlasting: tuple[str, ...] = ()  # timers that fire only when nothing is under way
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
+    bound: Bound | None = None  # … in words
+
+    @property
+    def assumptions(self) -> str:
+        more = ["in one order for all"] if self.medium else []
+        more += ["long time-outs"] if self.outlasting else []
+        more += [str(self.bound)] if self.bound else []
+        return ", ".join([str(self.network), *more])
 
 
 def model(
@@ -65,7 +75,11 @@ def model(
 
     Where nodes may crash, what they knew is gone with them, and it is the number of the
     view that makes fences grow, which a peer does not know; so nobody watches them then.
-    Where several are inside together their fences need not grow.
+    Where several are inside together their fences need not grow, nor where silence tells.
+
+    Timers fire at any time: no delay is so short that everything else must be quicker.
+    A time-out that an algorithm needs to be long enough for all messages to arrive, and
+    those sent because of them, is one that fires only when nothing is under way.
     """
     entry = algorithm(name)
     settings = entry.settings(nodes, quorums, topology, permits)
@@ -79,8 +93,18 @@ def model(
         network=network,
         capacity=entry.capacity(permits),
         readers=entry.shares,
-        fences=not network.crashes and not entry.shares and entry.capacity(permits) == 1,
+        fences=not (network.crashes or entry.shares or entry.timely)
+        and entry.capacity(permits) == 1,
+        medium=entry.medium,
+        outlasting=entry.outlasting,
+        within=within(entry, entry.bound) if entry.bound else None,
+        bound=entry.bound,
     )
+
+
+def within(entry: Algorithm, bound: Bound) -> Callable[[tuple[Any, ...]], bool]:
+    at = state_fields(entry.peer).index(bound.field)
+    return lambda snapshot: bool(snapshot[at] <= bound.most)
 
 
 def exhibit(name: str) -> Model:
@@ -90,7 +114,8 @@ def exhibit(name: str) -> Model:
 
 
 def card_network(entry: Algorithm) -> Network:
-    return Network(fifo=entry.fifo, losses=entry.exhibit.losses)
+    shown = entry.exhibit
+    return Network(fifo=entry.fifo, losses=shown.losses, crashes=shown.crashes)
 
 
 def _of_each(requests: int | tuple[int, ...] | None, nodes: int) -> tuple[int, ...] | None:

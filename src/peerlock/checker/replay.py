@@ -11,7 +11,7 @@ from typing import Any
 
 from peerlock.checker.model import Model
 from peerlock.checker.sites import Action, Breach
-from peerlock.core.peer import Broadcast, Grant, NodeId, Send
+from peerlock.core.peer import Broadcast, Down, Grant, NodeId, Send
 from peerlock.traces.trace import Kind, Step, Trace
 
 
@@ -47,7 +47,7 @@ class Stage:
         self.fences = [0] * (model.nodes + 1)
         self.latest = 0  # fence of a grant
         self.gone: set[NodeId] = set()
-        self.fifo = model.network.fifo
+        self.fifo, self.medium = model.network.fifo, model.medium
         self.peers = {node: model.make(node) for node in range(1, model.nodes + 1)}
         for node, peer in self.peers.items():
             peer.start()
@@ -87,6 +87,8 @@ class Stage:
     def _arrival(self, action: Action, kind: Kind) -> Flight:
         flight = self._find(action)
         self.flights.remove(flight)
+        if flight.sender == flight.to:
+            return flight  # its own, on a medium
         self.note(
             kind,
             action.node,
@@ -106,7 +108,7 @@ class Stage:
             for f in self.flights
             if (f.sender, f.to, f.message) == (action.sender, action.node, action.message)
         ]
-        if self.fifo:
+        if self.fifo or self.medium:
             return found[0]
         alike = [f for f in found if (f.fence == self.latest) == action.knows]
         return (alike or found)[0]
@@ -115,6 +117,9 @@ class Stage:
         self.gone.add(node)
         self.flights = [flight for flight in self.flights if flight.to != node]
         self.note(Kind.CRASH, node)
+        if Down in self.peers[node].messages:
+            for to in self.peers[node].others():
+                self._send(node, to, Down())
 
     def _carry_out(self, node: NodeId) -> None:
         for effect in self.peers[node].drain():
@@ -124,6 +129,9 @@ class Stage:
                 case Broadcast(message):
                     for to in self.peers[node].others():
                         self._send(node, to, message)
+                    if self.medium:
+                        own = Flight(0, node, node, message, self.fences[node])
+                        self.flights.append(own)
                 case Grant():
                     self.fences[node] += 1
                     self.latest = self.fences[node]

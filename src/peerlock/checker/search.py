@@ -30,7 +30,7 @@ from peerlock.core.peer import NodeId, listed
 
 CHUNK = 20_000  # states between two looks at the limits
 NOWHERE = 0xFFFFFFFF  # an arrow to where the search does not go
-BREACH, BEYOND, OVERSPENT = -1, -2, -3  # what stands for a state where there is none
+BREACH, BEYOND, IMPOSSIBLE = -1, -2, -3  # what stands for a state where there is none
 FAULT_WIDTH = 8
 
 
@@ -67,7 +67,7 @@ class Search:
         self.broken_by: int | None = None  # of its moves, the breach comes about
         self.exhausted = False  # every schedule was covered
         self.cut = ""  # why the search was cut short, if it was
-        self._overspent = 0
+        self._impossible = 0  # arrows that stand for moves that cannot be made
         network = model.network
         self._budgets = (network.losses, network.duplications, network.crashes)
 
@@ -100,7 +100,7 @@ class Search:
 
     @property
     def coverage(self) -> Coverage:
-        transitions = len(self.arrows) - self._overspent
+        transitions = len(self.arrows) - self._impossible
         return Coverage(len(self.states), transitions, len(self.layers) - 1)
 
     # States
@@ -129,6 +129,11 @@ class Search:
     def phases(self, state: int) -> list[Phase]:
         at = self.split(state)
         return [sites.phase(s) for sites, s in zip(self.sites, at, strict=True)]
+
+    def is_quiet(self, state: int) -> bool:
+        """Nothing is under way."""
+        at = self.split(state)
+        return not any(sites.sites[s][2] for sites, s in zip(self.sites, at, strict=True))
 
     def actions(self, state: int) -> list[Action]:
         """What can happen in it, in the order of its arrows."""
@@ -183,7 +188,10 @@ class Search:
         """The state that an unusual move leads to, or what stands for one."""
         state = self.states[number]
         if move.fault is not None:
-            return self._spend(state, move)
+            return self._spend(state, at, move)
+        if move.outlasting and not self.is_quiet(state):
+            self._impossible += 1
+            return IMPOSSIBLE
         if move.beyond:
             return BEYOND
         breach = move.breach
@@ -192,11 +200,11 @@ class Search:
         if breach is not None:
             self._report(breach, number, len(self.arrows) - self.first_arrow[number])
             return BREACH
-        return self._grant(state + move.delta, at, index, move)
+        return self._make(state + move.delta, at, index, move)
 
-    def _grant(self, then: int, at: list[int], index: int, move: Special) -> int:
-        """Nobody else knows of it, and then it may send messages."""
-        if self.model.fences:
+    def _make(self, then: int, at: list[int], index: int, move: Special) -> int:
+        """Nobody else knows of a grant, and then it may send messages."""
+        if self.model.fences and move.granted:
             at = at.copy()
             for to, sites in enumerate(self.sites):
                 if to != index:
@@ -207,13 +215,16 @@ class Search:
             then += push[at[to]]
         return then
 
-    def _spend(self, state: int, move: Special) -> int:
+    def _spend(self, state: int, at: list[int], move: Special) -> int:
         kind = FAULTS.index(move.fault or "")
         unit = 1 << self.model.nodes * WIDTH + kind * FAULT_WIDTH
         if state // unit % (1 << FAULT_WIDTH) == self._budgets[kind]:
-            self._overspent += 1
-            return OVERSPENT
-        return state + unit + move.delta
+            self._impossible += 1
+            return IMPOSSIBLE
+        then = state + unit + move.delta
+        for to, push in move.pushes:
+            then += push[at[to]]
+        return then
 
     def _may_join(self, at: list[int], reading: bool) -> bool:
         locals_ = [sites.local(site) for sites, site in zip(self.sites, at, strict=True)]
@@ -274,8 +285,10 @@ class Search:
             for delta, pushes in plain:
                 yield state + delta + sum(push[at[to]] for to, push in pushes)
             for move in special:
+                if move.outlasting and not self.is_quiet(state):
+                    continue
                 if move.breach is None and move.fault is None and not move.beyond:
-                    yield self._grant(state + move.delta, at, sites.index, move)
+                    yield self._make(state + move.delta, at, sites.index, move)
 
     # The way to a state
 

@@ -22,6 +22,7 @@ from peerlock.checker.model import Model
 from peerlock.core.peer import (
     Broadcast,
     CancelTimer,
+    Down,
     Grant,
     NodeId,
     Peer,
@@ -121,6 +122,7 @@ class Outcome(NamedTuple):
 
     local: int
     pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
+    heard: tuple[int, ...] = ()  # what it hears of itself on a medium
     granted: bool = False
     reading: bool = False
     breach: Breach | None = None
@@ -140,6 +142,7 @@ class Special(NamedTuple):
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
     beyond: bool = False  # leads to where the search does not go
+    outlasting: bool = False  # possible only when nothing is under way
 
 
 Moves = tuple[tuple[Plain, ...], tuple[Special, ...]]
@@ -217,7 +220,12 @@ class Sites:
         return found
 
     def _add(self, inbox: tuple[int, ...], letters: tuple[int, ...]) -> tuple[int, ...]:
-        """By sender, each one's in the order sent; or all in no order at all."""
+        """By sender, each one's in the order sent; or all in no order at all.
+
+        A medium puts them in order for all: who sends puts them into all inboxes at once.
+        """
+        if self.model.medium:
+            return inbox + letters
         if not self.model.network.fifo:
             return tuple(sorted(inbox + letters))
         if not inbox:
@@ -228,7 +236,8 @@ class Sites:
     def _unaware(self, inbox: tuple[int, ...]) -> tuple[int, ...]:
         """The same messages, none of which knows of the latest grant."""
         found = [a - self._senders if self.open(a).knows else a for a in inbox]
-        return tuple(found if self.model.network.fifo else sorted(found))
+        in_order = self.model.network.fifo or self.model.medium
+        return tuple(found if in_order else sorted(found))
 
     def _relevant(self, knows: bool, inbox: tuple[int, ...]) -> tuple[int, ...]:
         """Without bits that tell the node nothing new: it knows, or will know by then."""
@@ -248,6 +257,8 @@ class Sites:
 
     def _deliverable(self, inbox: tuple[int, ...]) -> Iterator[int]:
         """Positions in the inbox: the first letter of each sender, or each letter once."""
+        if self.model.medium:
+            inbox = inbox[:1]
         fifo, last = self.model.network.fifo, -1
         for position, letter in enumerate(inbox):
             key = letter % self._senders if fifo else letter
@@ -312,7 +323,8 @@ class Sites:
     def sends(self, number: int) -> list[int]:
         """How many messages each move sends, in the order of the moves."""
         plain, special = self.moves[number]
-        pushes = [move[1] for move in (*plain, *special)]
+        pushes = [move[1] for move in plain]
+        pushes += [() if move.fault else move.pushes for move in special]
         return [sum(len(push.letters) for _, push in some) for some in pushes]
 
     def _moves(self, number: int) -> Moves:
@@ -338,7 +350,7 @@ class Sites:
         if local.phase is Phase.INSIDE:
             yield LEAVE, self._input(number, site, "leave")
         for timer in local.timers:
-            yield Step("timer", 0, timer), self._input(number, site, "timer", timer=timer)
+            yield Step("timer", 0, timer), self._time_out(number, site, timer)
         for at in self._deliverable(inbox):
             rest = inbox[:at] + inbox[at + 1 :]
             letter = self.open(inbox[at])
@@ -355,7 +367,21 @@ class Sites:
                 yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
         if network.crashes:
             delta = self._change(number, (self.local_id(GONE), False, ()))
-            yield CRASH, Special(delta, (), fault="crash")
+            yield CRASH, Special(delta, self._obituary(), fault="crash")
+
+    def _obituary(self) -> Pushes:
+        """For those who want to be told that the node is down."""
+        if Down not in self._peer.messages:
+            return ()
+        number = self._messages.number(Down())
+        return self._posted([(to, number, False) for to in self._peer.others()])
+
+    def _time_out(self, number: int, site: Site, timer: str) -> Plain | Special:
+        move = self._input(number, site, "timer", timer=timer)
+        if timer not in self.model.outlasting:
+            return move
+        special = move if isinstance(move, Special) else Special(*move)
+        return special._replace(outlasting=True)
 
     def _fault(self, fault: str, number: int, inbox: tuple[int, ...]) -> Special:
         local, knows, _ = self.sites[number]
@@ -388,7 +414,7 @@ class Sites:
             self._outcomes[key] = outcome
         if outcome.granted or outcome.breach is not None or outcome.beyond:
             return self._unusual(number, site, outcome)
-        delta = self._change(number, (outcome.local, knows, inbox))
+        delta = self._change(number, (outcome.local, knows, inbox + outcome.heard))
         return delta, outcome.pushes[knows]
 
     def _unusual(self, number: int, site: Site, outcome: Outcome) -> Special:
@@ -399,7 +425,7 @@ class Sites:
             breach = Breach("fence", self.me, text)
         if breach is not None or outcome.beyond:
             return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
-        then = (outcome.local, fences, self._unaware(inbox))
+        then = (outcome.local, fences, self._unaware(inbox) + outcome.heard)
         delta = self._change(number, then)
         return Special(delta, outcome.pushes[knows], True, outcome.reading)
 
@@ -439,6 +465,7 @@ class Sites:
     def _outcome(self, then: Local) -> Outcome:
         """Carry out what the peer has left in its outbox."""
         sends: list[tuple[NodeId, int, bool]] = []  # to, message, sent after the grant
+        heard: tuple[int, ...] = ()
         granted, phase, armed = False, then.phase, set(then.timers)
         for effect in self._peer.drain():
             match effect:
@@ -447,6 +474,8 @@ class Sites:
                 case Broadcast(message):
                     number = self._messages.number(message)
                     sends += [(to, number, granted) for to in self._peer.others()]
+                    if self.model.medium:
+                        heard += (self.letter(number, False, self.me),)
                 case Grant():
                     if phase is not Phase.WAITING:
                         text = f"{self.me} is let in without having asked"
@@ -470,6 +499,7 @@ class Sites:
                     [(to, number, after or not granted) for to, number, after in sends]
                 ),
             ),
+            heard=heard,
             granted=granted,
             reading=then.reading,
             beyond=within is not None and not within(local.snapshot),

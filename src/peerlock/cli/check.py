@@ -59,7 +59,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     default=None,
     help="Whether messages between two nodes stay in order.  [default: as its card asks]",
 )
-@click.option("--quorums", metavar="KIND", help="plane, grid or majority.")
+@click.option("--quorums", metavar="KIND", help="plane, grid, majority, tree, triangle …")
 @click.option(
     "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
 )
@@ -323,6 +323,8 @@ def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
 
 
 def measured(report: Report, paper: str) -> list[tuple[str, str]]:
+    if report.model.network.faults:
+        return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
     most = report.max_messages_per_entry
     messages = "without bound" if most is None else f"{float(most):.4g}"
     return [

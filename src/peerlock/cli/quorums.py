@@ -13,6 +13,7 @@ from peerlock.algorithms.catalogue import (
     quorum_system,
     unknown,
 )
+from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
     console,
     json_option,
@@ -78,7 +79,7 @@ def quorums(
     """
     system = chosen(kind, nodes, permits, votes)
     if path is not None:
-        must_be_writable(path)
+        must_be_a_figure(path)
     found = availability(system)
     if path is not None:
         plot_availability(system, found, path)
@@ -105,6 +106,12 @@ def chosen(kind: str, nodes: int, permits: int | None, votes: str | None) -> Quo
         raise
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def must_be_a_figure(path: Path) -> None:
+    if path.suffix not in FIGURES:
+        raise UsageError(f"{path.name}: a figure can be {', '.join(FIGURES)}")
+    must_be_writable(path)
 
 
 def parsed(votes: str, nodes: int) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
 )
 @click.option("--schedule", metavar="NODE@TIME,…", help="Ask just then, instead of a load.")
 @click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
-@click.option("--quorums", metavar="KIND", help="plane, grid or majority.")
+@click.option("--quorums", metavar="KIND", help="plane, grid, majority, tree, triangle …")
 @click.option(
     "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
 )

@@ -15,7 +15,9 @@ The survey asks of the one more only that it misses *one* of the h.  With k = 3 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import combinations
 
+from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem, majority, plane
 
@@ -45,3 +47,22 @@ def _in_group(node: NodeId, n: int, k: int) -> Quorum:
 def _coterie(n: int) -> QuorumSystem:
     """The smallest that we have; but the plane of two, {1} and {1, 2}, is not minimal."""
     return majority(n) if n == 2 else plane(n)
+
+
+def most_disjoint(system: QuorumSystem) -> int:
+    """The most quorums no two of which meet; a k-coterie has k of them and not more."""
+    return _disjoint(frozenset(system.essential))
+
+
+def _disjoint(family: frozenset[Nodes]) -> int:
+    """Of those that meet a smallest one, at most one is chosen if they all meet."""
+    if not family:
+        return 0
+    first = min(family, key=lambda quorum: (quorum.bit_count(), quorum))
+    meeting = [quorum for quorum in family if quorum & first]
+    if all(a & b for a, b in combinations(meeting, 2)):
+        return 1 + _disjoint(family.difference(meeting))
+    return max(
+        1 + _disjoint(frozenset(other for other in family if not other & quorum))
+        for quorum in meeting
+    )

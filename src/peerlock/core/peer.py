@@ -30,6 +30,15 @@ class RemoteError(Exception):
     """Another node sent what no correct node would send here."""
 
 
+@dataclass(frozen=True, slots=True)
+class Down:
+    """The sender has stopped for good, and all that it had sent before has arrived.
+
+    Who has this among its `messages` is told so by its host, as at the end of a connection.
+    It is a report, and not counted as a message.
+    """
+
+
 # Effects.  The two that every message pays for are tuples, which are quick to make.
 
 

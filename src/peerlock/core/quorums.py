@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
 from itertools import count
-from math import inf, isqrt
+from math import comb, inf, isqrt
 from operator import and_, or_
 
 from peerlock.core.bits import Nodes, bits, nodes_in
@@ -45,6 +46,13 @@ class QuorumSystem:
     quorums: tuple[Quorum, ...]
     known_resilience: int | None = field(default=None, repr=False, compare=False)
 
+    # Likewise the least load of a busiest node, and of the sets of k = 0, 1, … nodes how
+    # many contain a quorum.
+    known_optimal_load: Fraction | None = field(default=None, repr=False, compare=False)
+    known_survivals: Callable[[], tuple[int, ...]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
     def of(self, node: NodeId) -> Quorum:
         assert 1 <= node <= self.nodes, f"{node} is none of 1..{self.nodes}"
         return self.quorums[node - 1]
@@ -63,7 +71,7 @@ class QuorumSystem:
     @cached_property
     def minimal(self) -> bool:
         """No quorum contains another one (but two nodes may have the same)."""
-        return len(self._essential) == len(set(self.quorums))
+        return len(self.essential) == len(set(self.quorums))
 
     @cached_property
     def symmetric(self) -> bool:
@@ -102,7 +110,7 @@ class QuorumSystem:
     def _resilience(self) -> tuple[int, bool]:
         if self.known_resilience is not None:
             return self.known_resilience, True
-        size, exact = smallest_hitting_set(self._essential)
+        size, exact = smallest_hitting_set(self.essential)
         return size - 1, exact  # these `size` nodes break all quorums, fewer do not
 
     @cached_property
@@ -111,7 +119,7 @@ class QuorumSystem:
         return membership_of(self.quorums, self.nodes + 1)
 
     @cached_property
-    def _essential(self) -> tuple[Nodes, ...]:
+    def essential(self) -> tuple[Nodes, ...]:
         """The distinct quorums that contain no other, which decide what survives."""
         sizes = [len(quorum) for quorum in self.quorums]
         spare = 0
@@ -232,8 +240,15 @@ def majority(n: int) -> QuorumSystem:
     """
     _require_a_node(n)
     twice_around = [*range(1, n + 1)] * 2
-    quorums = tuple(tuple(sorted(twice_around[i : i + n // 2 + 1])) for i in range(n))
-    return QuorumSystem("majority", quorums, known_resilience=(n - 1) // 2)
+    size = n // 2 + 1
+    quorums = tuple(tuple(sorted(twice_around[i : i + size])) for i in range(n))
+    return QuorumSystem(
+        "majority",
+        quorums,
+        known_resilience=(n - 1) // 2,
+        known_optimal_load=Fraction(size, n),
+        known_survivals=lambda: tuple(comb(n, k) * (k >= size) for k in range(n + 1)),
+    )
 
 
 KINDS: Mapping[str, Callable[[int], QuorumSystem]] = {

@@ -7,8 +7,10 @@ quicker to reach, is given more votes; one that has none is never asked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
 
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem
@@ -39,14 +41,21 @@ def weighted(votes: Votes) -> QuorumSystem:
     if not any(votes):
         raise ValueError("somebody must have a vote")
     quorums = tuple(_fewest(i, votes) for i in range(1, len(votes) + 1))
-    return QuorumSystem("weighted", quorums, known_resilience=_survived(votes))
+    return QuorumSystem(
+        "weighted",
+        quorums,
+        known_resilience=_survived(votes),
+        known_survivals=lambda: _survivals(votes),
+    )
 
 
 def _fewest(node: NodeId, votes: Votes) -> Quorum:
+    total = sum(votes)
     ring = [*range(node + 1, len(votes) + 1), *range(1, node)]
     ring.sort(key=lambda j: -votes[j - 1])  # equals stay in the order of the ring
     asked = [j for j in (node, *ring) if votes[j - 1]]
-    enough = next(k for k in range(1, len(asked) + 1) if _win(asked[:k], votes))
+    together = accumulate(votes[j - 1] for j in asked)
+    enough = next(k for k, sum_ in enumerate(together, 1) if 2 * sum_ > total)
     return tuple(sorted(asked[:enough]))
 
 
@@ -58,3 +67,16 @@ def _survived(votes: Votes) -> int:
     """How many failures, of whichever nodes, leave more than half of the votes."""
     nodes = sorted(range(1, len(votes) + 1), key=lambda j: votes[j - 1])  # best go first
     return sum(_win(nodes[:left], votes) for left in range(len(nodes)))
+
+
+def _survivals(votes: Votes) -> tuple[int, ...]:
+    """How many sets of k nodes have more than half of all votes."""
+    sets = Counter({(0, 0): 1})  # by how many nodes, with how many votes together
+    for vote in votes:
+        for (size, total), number in list(sets.items()):
+            sets[size + 1, total + vote] += number
+    found = [0] * (len(votes) + 1)
+    for (size, total), number in sets.items():
+        if 2 * total > sum(votes):
+            found[size] += number
+    return tuple(found)

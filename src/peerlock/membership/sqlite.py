@@ -89,9 +89,7 @@ class SqliteEngine:
 
     def abandon(self) -> None:
         """In a forked child: our parent is the member, we must not keep it in."""
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        self._unlock()
 
     async def _run(self, work: Callable[..., T], *arguments: object) -> T:
         loop = asyncio.get_running_loop()
@@ -106,6 +104,7 @@ class SqliteEngine:
         try:
             with self._transaction() as db:
                 self._put_out(db)
+                db.execute("DELETE FROM members WHERE token = ?", (self._token,))
                 me = self._next_number(db, beyond)
                 deadline = self._deadline()
                 row = (me, token, address, os.getpid(), deadline)
@@ -113,7 +112,7 @@ class SqliteEngine:
                 view = self._view(db)
         except BaseException:
             os.close(lock_file)
-            self._forget_file(token)
+            self._forget_file(self._files / token)
             raise
         self._drop_lock_file()
         self._lock_file, self._token = lock_file, token
@@ -166,19 +165,19 @@ class SqliteEngine:
 
     def _put_out(self, db: sqlite3.Connection) -> bool:
         """The dead, and those who were silent for longer than their lease."""
-        rows = db.execute("SELECT id, token, pid, deadline FROM members").fetchall()
-        now = time.monotonic()
-        out = [
-            (me, token)
-            for me, token, pid, deadline in rows
-            if (deadline is not None and now >= deadline) or self._is_dead(token, pid)
-        ]
-        for me, token in out:
-            db.execute("DELETE FROM members WHERE id = ?", (me,))
-            self._forget_file(token)
-        if out:
+        rows = db.execute("SELECT id, token, address, pid, deadline FROM members")
+        now, changed = time.monotonic(), False
+        for me, token, address, pid, deadline in rows.fetchall():
+            dead = self._is_dead(token, pid)
+            if dead or (deadline is not None and now >= deadline):
+                db.execute("DELETE FROM members WHERE id = ?", (me,))
+                self._forget_file(self._files / token)
+                changed = True
+            if dead:  # who lives needs it when he comes back
+                self._forget_file(Path(address))
+        if changed:
             self._next_number(db)
-        return bool(out)
+        return changed
 
     # Files
 
@@ -206,13 +205,19 @@ class SqliteEngine:
             os.close(theirs)
         return True
 
-    def _forget_file(self, token: str) -> None:
+    def _forget_file(self, path: Path) -> None:
         with suppress(OSError):
-            os.unlink(self._files / token)
+            path.unlink()
 
     def _drop_lock_file(self) -> None:
+        """We are no member: no row names it."""
         if self._lock_file is not None:
-            self._forget_file(self._token)
+            self._forget_file(self._files / self._token)
+            self._unlock()
+
+    def _unlock(self) -> None:
+        """If a row names it still, whoever looks there knows now that we are dead."""
+        if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
 
@@ -225,13 +230,15 @@ class SqliteEngine:
             db.execute(begin)
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk has ended it already
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
 
     def _opened(self) -> sqlite3.Connection:
         if self._database is not None and self._inode_now() != self._inode:
+            self._drop_lock_file()
             self._close()
             raise Gone(f"{self.path} was removed or replaced while it was in use")
         if self._database is None:
@@ -252,20 +259,29 @@ class SqliteEngine:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        """Make it ours; what is not ours is left as it was found."""
+        if not self._is_ours(db):
+            db.execute("BEGIN IMMEDIATE")
+            if not self._is_ours(db):
+                self._create(db)
+            db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("BEGIN IMMEDIATE")
-        (found,) = db.execute("PRAGMA user_version").fetchone()
-        if found == 0:
-            self._create(db)
-        elif found != FORMAT:
-            raise ClusterError(f"{self.path} was made by another version of peerlock")
         (self.cluster,) = db.execute("SELECT name FROM cluster").fetchone()
-        db.execute("COMMIT")
+
+    def _is_ours(self, db: sqlite3.Connection) -> bool:
+        """False: there is nothing yet."""
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if not tables and not found:
+            return False
+        if tables != {"cluster", "members"}:
+            raise ClusterError(f"{self.path} is somebody else's database; use another file")
+        if found != FORMAT:
+            raise ClusterError(f"{self.path} was made by another version of peerlock")
+        return True
 
     def _create(self, db: sqlite3.Connection) -> None:
-        if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-            raise ClusterError(f"{self.path} is somebody else's database; use another file")
         for statement in SCHEMA.split(";"):
             db.execute(statement)
         first = int(time.time()) - BEGINNING
@@ -288,7 +304,7 @@ class SqliteEngine:
         if self._database is not None:
             self._database.close()
             self._database = None
-        self._drop_lock_file()
+        self._unlock()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -21,12 +21,17 @@ class State(Enum):
     LOST = "lost"
 
 
+# A member of an enumeration is slow to look up before Python 3.12; these are in a hurry.
+HOLDING, RELEASED = State.HOLDING, State.RELEASED
+
+
 class Others:
     """What a probe has heard so far of others who use the name."""
 
-    __slots__ = ("readers", "unheard", "users")
+    __slots__ = ("readers", "unheard", "users", "view")
 
-    def __init__(self, unheard: set[MemberId]) -> None:
+    def __init__(self, view: int, unheard: set[MemberId]) -> None:
+        self.view = view  # in which it was asked
         self.unheard = unheard
         self.users = self.readers = 0
 
@@ -46,28 +51,18 @@ class Waiter:
     What a host does in an `on_…` method must not call the node.
     """
 
-    __slots__ = (
-        "asked_at",
-        "demand",
-        "fence",
-        "lock",
-        "others",
-        "probing",
-        "since",
-        "slot",
-        "state",
-    )
+    # On the class, and not set for each: one is made for every grant.
+    state = State.WAITING
+    fence = 0
+    asked_at = 0.0
+    since = 0.0  # when it was let in
+    lock: Lock | None = None
+    slot: Slot | None = None
+    probing = False  # it wants to wait only as long as nobody else does
+    others: Others | None = None
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
-        self.state = State.WAITING
-        self.fence = 0
-        self.asked_at = 0.0
-        self.since = 0.0  # when it was let in
-        self.lock: Lock | None = None
-        self.slot: Slot | None = None
-        self.probing = False  # it wants to wait only as long as nobody else does
-        self.others: Others | None = None
 
     def on_granted(self) -> None:
         """It holds now."""
@@ -91,6 +86,8 @@ class Stage(Enum):
     OPEN = "open"
 
 
+OPEN = Stage.OPEN
+
 Post = Callable[[NodeId, Any], None]
 
 
@@ -105,6 +102,7 @@ class Slot:
         "broadcast",
         "here",
         "left",
+        "only",
         "peer",
         "resting",
         "send",
@@ -117,6 +115,7 @@ class Slot:
     def __init__(self, send: Post, broadcast: Callable[[Any], None]) -> None:
         self.send, self.broadcast = send, broadcast
         self.peer: Peer
+        self.only = False  # the lock has no other
         self.asking = False  # it has asked and was not granted yet
         self.here = False  # it was granted and has not released yet
         self.shared = False  # what it asks for, or was granted, is a reader's
@@ -211,6 +210,7 @@ def make_instance(
     for me in range(rank * terms.slots + 1, (rank + 1) * terms.slots + 1):
         slot = wiring(me)
         slot.peer = peer(me, nodes, effects=slot, **settings)
+        slot.only = terms.slots == 1
         slots.append(slot)
     for slot in slots:
         slot.peer.start()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 from zlib import crc32
@@ -29,6 +29,9 @@ from peerlock.core.peer import NodeId, RemoteError
 from peerlock.node.homes import Homes
 from peerlock.node.links import Link
 from peerlock.node.locks import (
+    HOLDING,
+    OPEN,
+    RELEASED,
     Instance,
     Lock,
     Others,
@@ -87,19 +90,31 @@ class Knobs:
     remembered: int = 10_000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Statistics:
-    """What a node has counted since it was made."""
+    """What a node has counted since it was made, when you asked."""
+
+    grants: int
+    handed_over: int  # grants that needed nothing of the algorithm
+    lost: int
+    views: int
+    remote_errors: int
+    messages: Counter[str]  # sent, by what they are
+
+
+@dataclass
+class Counts:
+    """The same, while it counts."""
 
     grants: int = 0
-    handed_over: int = 0  # grants that needed nothing of the algorithm
+    handed_over: int = 0
     lost: int = 0
     views: int = 0
     remote_errors: int = 0
-    messages: Counter[str] = field(default_factory=Counter)  # sent, by what they are
+    messages: Counter[str] = field(default_factory=Counter)
 
     def copy(self) -> Statistics:
-        return replace(self, messages=self.messages.copy())
+        return Statistics(**(vars(self) | {"messages": self.messages.copy()}))
 
 
 class NotHeld(RuntimeError):
@@ -117,7 +132,7 @@ class Node:
         self.deadline = inf  # when our lease ends, on our clock
         self.locks: dict[str, Lock] = {}
         self.homes = Homes(self._post)
-        self.statistics = Statistics()
+        self.statistics = Counts()
 
         self._links: dict[MemberId, Link] = {}
         self._ranks: dict[MemberId, int] = {}
@@ -165,13 +180,33 @@ class Node:
         slot.users = 1
         self._counter += 1
         waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
-        waiter.state = State.HOLDING
+        waiter.state = HOLDING
         waiter.since = now
         waiter.lock = lock
         waiter.slot = slot
         lock.holders[waiter] = None
-        self.statistics.grants += 1
-        self.statistics.handed_over += 1
+        counts = self.statistics
+        counts.grants += 1
+        counts.handed_over += 1
+        return True
+
+    def put_back(self, waiter: Waiter) -> bool:
+        """The quick way to release, where nobody waits here; False: go the other one.
+
+        Nothing follows for the host: a turn is due already, and lets go of the lock if
+        nobody has come back for it.
+        """
+        lock, slot = waiter.lock, waiter.slot
+        if waiter.state is not HOLDING or slot is None or lock is None:
+            return False
+        if not slot.only or slot.users > 1 or not lock.marked:
+            return False
+        if lock.waiters or lock.recalled or self.clock() >= slot.until:
+            return False
+        waiter.state = RELEASED
+        del lock.holders[waiter]
+        slot.users = 0
+        lock.free = slot
         return True
 
     def give_up(self, waiter: Waiter) -> bool:
@@ -194,19 +229,22 @@ class Node:
         if waiter.state is not State.WAITING:
             return
         assert waiter.lock is not None
+        if waiter.others and waiter.others.view == self.view.number:
+            return  # the answers are on their way
         waiter.probing = True
-        others = waiter.others = Others(set(self._links) - {self.me})
+        unheard = set(self._links) - {self.me}
+        others = waiter.others = Others(self.view.number, unheard)
         others.add(*waiter.lock.users())
         for member in sorted(others.unheard):
             self._post(member, Probe(waiter.lock.name))
         self._judge_probe(waiter)
 
     def release(self, waiter: Waiter) -> None:
-        if waiter.state is not State.HOLDING:
+        if waiter.state is not HOLDING:
             raise NotHeld(f"cannot be released: it is {waiter.state.value}")
         lock, slot = waiter.lock, waiter.slot
         assert lock is not None
-        waiter.state = State.RELEASED
+        waiter.state = RELEASED
         del lock.holders[waiter]
         if slot is None:  # a view came, and it is not in there yet
             return
@@ -217,7 +255,7 @@ class Node:
             self._let_go(lock)
             self._work_off()
             return
-        if len(lock.slots) == 1:
+        if slot.only:
             lock.free = slot
         if not lock.marked:
             lock.marked = True
@@ -390,6 +428,10 @@ class Node:
             for member in dirty
             if member in self._links
         ]
+
+    def waiting(self) -> Iterator[Waiter]:
+        for lock in self.locks.values():
+            yield from lock.waiters
 
     def holding(self) -> Iterator[Waiter]:
         for lock in self.locks.values():
@@ -589,10 +631,12 @@ class Node:
         return wire
 
     def _receive_to_peer(self, sender: MemberId, message: ToPeer) -> None:
-        name, epoch, terms, origin, receiver, content = message
-        slots = terms.slots
+        name, epoch, terms, origin, receiver, _ = message
+        slots, first = terms.slots, self._ranks[self.me] * terms.slots + 1
         if (origin - 1) // slots != self._ranks[sender]:
             raise RemoteError(f"{sender} speaks for {origin}")
+        if receiver and not first <= receiver < first + slots:
+            raise RemoteError(f"{sender} takes us for {receiver}")
         lock = self.locks.get(name)
         if lock is None:
             must_make_sense(terms, len(self._ranks))
@@ -601,17 +645,28 @@ class Node:
         if instance is None or instance.epoch != epoch:
             if lock.stage is Stage.OPEN or (instance and instance.epoch > epoch):
                 return  # from an opening that is over
-            instance = self._join_epoch(lock, epoch, terms)
+            self._pass_on_first(lock, self._join_epoch(lock, epoch, terms), message)
+            return
         if instance.terms != terms:
             raise RemoteError(f"{sender} uses {name!r} in another way")
+        self._pass_on(lock, instance, message)
+
+    def _pass_on_first(self, lock: Lock, instance: Instance, message: ToPeer) -> None:
+        """What cannot be the first message comes late, after its opening was forgotten."""
+        try:
+            self._pass_on(lock, instance, message)
+        except RemoteError:
+            lock.instance = None
+            self._forget_if_unused(lock)
+
+    def _pass_on(self, lock: Lock, instance: Instance, message: ToPeer) -> None:
         lock.touched = True
+        origin, receiver, content = message.sender, message.receiver, message.message
+        slots = instance.slots
         if receiver:
-            index = receiver - 1 - self._ranks[self.me] * slots
-            if not 0 <= index < slots:
-                raise RemoteError(f"{sender} takes us for {receiver}")
-            instance.slots[index].peer.receive(origin, content)
+            slots[receiver - slots[0].peer.me].peer.receive(origin, content)
         else:
-            for slot in instance.slots:
+            for slot in slots:
                 if slot.peer.me != origin:
                     slot.peer.receive(origin, content)
         if lock.stage is Stage.OPEN:
@@ -632,7 +687,7 @@ class Node:
 
     def _serve(self, lock: Lock) -> None:
         """Let in whom we can, and ask for those who remain."""
-        if lock.stage is not Stage.OPEN:
+        if lock.stage is not OPEN:
             if lock.stage is Stage.SHUT and lock.waiters and self.running:
                 self._open(lock, lock.waiters[0].demand)
             return
@@ -710,7 +765,7 @@ class Node:
         slot.users += 1
         self._counter += 1
         waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
-        waiter.state = State.HOLDING
+        waiter.state = HOLDING
         waiter.since = self.clock()
         waiter.slot = slot
         lock.holders[waiter] = None
@@ -742,7 +797,7 @@ class Node:
         Who still waits here asks again at the next turn: until then we hear what others
         want, who have waited for longer.
         """
-        if lock.stage is not Stage.OPEN:
+        if lock.stage is not OPEN:
             return
         if lock.waiters and not lock.recalled:
             self._let_in_whom_we_can(lock)

@@ -78,7 +78,9 @@ def objection(wanted: Demand, terms: Terms) -> str:
 
 def must_switch(wanted: Demand, terms: Terms) -> bool:
     """A reader comes to a lock that so far needed no algorithm with readers."""
-    return wanted.shared and not terms.named and not algorithm(terms.algorithm).shares
+    if not wanted.shared or terms.permits or terms.named:
+        return False
+    return not algorithm(terms.algorithm).shares
 
 
 def must_be_possible(wanted: Demand) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import struct
-from os import getuid
 from typing import Protocol, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, Frame, Garbage, decode, encode
+
+
+AT_ONCE = 64 * 1024  # bytes
 
 
 class Listener(Protocol):
@@ -20,20 +23,27 @@ class Listener(Protocol):
         """It is gone."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
+    """It brings its own buffer: asyncio would make one for each small message that comes,
+    a large one, and that takes longer than all we do with the message."""
+
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._transport: asyncio.Transport | None = None
-        self._buffer = b""
+        self._arrived = memoryview(bytearray(AT_ONCE))
+        self._incomplete = b""  # the beginning of a frame
+        self._ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if not same_user(transport.get_extra_info("socket")):
+        if self._ended or not same_user(transport.get_extra_info("socket")):
             self.end()
 
-    def data_received(self, data: bytes) -> None:
-        if self._buffer:
-            data = self._buffer + data
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._arrived
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = self._incomplete + self._arrived[:nbytes]
         start, end = 0, len(data)
         try:
             while end - start >= LENGTH:
@@ -49,7 +59,7 @@ class Connection(asyncio.Protocol):
         except RemoteError:
             self.end()
             return
-        self._buffer = data[start:] if start < end else b""
+        self._incomplete = data[start:]
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -60,6 +70,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(encode(frame))
 
     def end(self) -> None:
+        self._ended = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -68,10 +79,23 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abandon(self) -> None:
+        """In a forked child: it is our parent's, and must end when that ends."""
+        if self._transport is not None:
+            give_up_descriptor(self._transport.get_extra_info("socket").fileno())
+
+
+def give_up_descriptor(number: int) -> None:
+    """Let go of the file; the number stays taken, for somebody may still close it."""
+    if number >= 0:
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(nothing, number, inheritable=False)
+        os.close(nothing)
+
 
 def same_user(connection: socket.socket) -> bool:
     """Whoever is at the other end of a Unix socket runs as we do."""
     size = struct.calcsize("3i")
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     _pid, uid, _gid = struct.unpack("3i", peer)
-    return bool(uid == getuid())
+    return bool(uid == os.getuid())

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Coroutine
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed
@@ -21,13 +21,16 @@ from peerlock.node.node import Knobs, Node
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
-from peerlock.runtime.connection import Connection
+from peerlock.runtime.connection import Connection, give_up_descriptor
 
 # A look at the members when nothing calls for it, in seconds; and how soon we try again to
 # reach somebody who is still a member.
 POLL = 1.0
 RETRY = 0.001
 RETRY_AT_MOST = 0.5
+
+# So many connections may be open whose other end has not said who it is.
+MOST_UNKNOWN = 128
 
 
 class Way:
@@ -61,6 +64,7 @@ class Host:
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
+        self._unknown: dict[Connection, None] = {}  # have not said who they are
         self._addresses: dict[MemberId, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._newest = View(0, ())  # of the views that came while we were out
@@ -71,6 +75,7 @@ class Host:
         self._stopped = False
         self._end_of_lease: asyncio.TimerHandle | None = None
         self.started = False
+        self.loop = cast(asyncio.AbstractEventLoop, None)  # until we have started
 
     # Life
 
@@ -79,10 +84,15 @@ class Host:
             raise ClusterError("a node joins once; peerlock.join() makes another")
         self.started = True
         self.loop = asyncio.get_running_loop()
-        self._server = await self.loop.create_unix_server(
-            lambda: Connection(self), self.address
-        )
         try:
+            self._server = await self.loop.create_unix_server(
+                self._accept, self.address, start_serving=False
+            )
+        except OSError as error:
+            self._stopped = True
+            raise ClusterError(f"cannot listen at {self.address}: {error}") from None
+        try:
+            await self._server.start_serving()
             await self._join()
         except BaseException:
             self._close()
@@ -93,10 +103,13 @@ class Host:
         """Leave properly; what is held is given back."""
         if self._stopped or not self.started:
             return
-        self._stopped = True
         me = self.node.me
         with self.guard:
+            self._stopped = True
             self.node.lose_everything()
+            for waiter in list(self.node.waiting()):
+                self.node.give_up(waiter)
+                waiter.abandon()
         tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -117,7 +130,7 @@ class Host:
         for way in self._ways.values():
             if way.connection:
                 way.connection.finish()
-        for connection in list(self._incoming):
+        for connection in [*self._incoming, *self._unknown]:
             connection.finish()
         Path(self.address).unlink(missing_ok=True)
         self.engine.close()
@@ -127,6 +140,19 @@ class Host:
         self._stopped = True
         self.node.lose_everything()
         self.engine.abandon()
+        if self.started:
+            ways = (way.connection for way in self._ways.values() if way.connection)
+            for connection in [*ways, *self._incoming, *self._unknown]:
+                connection.abandon()
+            for listening in self._server.sockets:
+                give_up_descriptor(listening.fileno())
+
+    def must_be_in(self) -> None:
+        """Under `guard`: those who wait when we leave are told, and nobody comes later."""
+        if not self.started:
+            raise ClusterError("the node has not joined: async with peerlock.join() …")
+        if self._stopped:
+            raise ClusterError("the node has left the cluster")
 
     # Steps
 
@@ -286,6 +312,17 @@ class Host:
 
     # Connections
 
+    def _accept(self) -> Connection:
+        """Strangers may come in any number; they must not take all descriptors."""
+        connection = Connection(self)
+        self._unknown[connection] = None
+        if len(self._unknown) > MOST_UNKNOWN:
+            oldest = next(iter(self._unknown))
+            del self._unknown[oldest]
+            oldest.end()
+            self.strangers += 1
+        return connection
+
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
         if not way.dialling and member in self._addresses and not self._stopped:
@@ -342,6 +379,7 @@ class Host:
                 if isinstance(frame, Ask):
                     connection.send(Told(self.describe()))
                     return
+                self._unknown.pop(connection, None)
                 self._incoming[connection] = frame.sender
                 self._see(frame.view)
                 return
@@ -349,6 +387,7 @@ class Host:
         raise Garbage("a stranger")
 
     def closed(self, connection: Connection) -> None:
+        self._unknown.pop(connection, None)
         member = self._incoming.pop(connection, None)
         for other, way in self._ways.items():
             if way.connection is connection:

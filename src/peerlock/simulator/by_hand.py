@@ -1,6 +1,7 @@
 """A cluster driven by hand, one step at a time: for tests, stories and teaching.
 
-Nothing happens by itself: you say who asks, who leaves, and which message arrives next.
+Nothing happens by itself: you say who asks, who leaves, which message arrives next, which
+timer fires and who crashes.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from typing import Any
 from peerlock.algorithms.catalogue import UsageError, algorithm
 from peerlock.core.peer import (
     Broadcast,
+    CancelTimer,
+    Down,
     Effect,
     Grant,
     NodeId,
     Peer,
     Send,
+    SetTimer,
     label,
     snake,
 )
@@ -43,8 +47,11 @@ class ByHand:
             i: make(i, self.members, **settings) for i in self.members
         }
         self.flying: list[Flight] = []
+        self.timers: set[tuple[NodeId, str]] = set()
+        self.gone: set[NodeId] = set()
         self.sent = 0
-        self.judge = Judge(self.algorithm.capacity(settings.get("permits")))
+        capacity = self.algorithm.capacity(settings.get("permits"))
+        self.judge = Judge(capacity, fences=not self.algorithm.timely)
         self.trace = Trace(name, nodes)
         self._fences = dict.fromkeys(self.members, 0)
         self._steps = 0
@@ -53,6 +60,8 @@ class ByHand:
             self._carry_out(i)
 
     def request(self, node: NodeId) -> list[Effect]:
+        if node in self.gone:
+            raise UsageError(f"{node} has crashed")
         if node in self.judge.waiting or node in self.judge.inside:
             raise UsageError(f"{node} has a request already")
         self._step(Kind.REQUEST, node)
@@ -72,6 +81,32 @@ class ByHand:
         """The oldest message of that name that is under way from `sender` to `node`."""
         return self._land(self._find(sender, node, name))
 
+    def fire(self, node: NodeId, name: str) -> list[Effect]:
+        if (node, name) not in self.timers:
+            raise UsageError(f"{node} has set no timer {name}")
+        self.timers.remove((node, name))
+        self._step(Kind.TIMER, node, note=name)
+        self.peers[node].timer(name)
+        return self._carry_out(node)
+
+    def crash(self, node: NodeId) -> None:
+        """What is on its way to it is gone too; fences are not watched from now on."""
+        self._step(Kind.CRASH, node)
+        self.gone.add(node)
+        self.timers = {timer for timer in self.timers if timer[0] != node}
+        self.flying = [flight for flight in self.flying if flight.receiver != node]
+        self.judge.crashed(node)
+        self.judge.fences = False
+        if Down in self.algorithm.peer.messages:
+            self._report_down(node)
+
+    def _report_down(self, node: NodeId) -> None:
+        for to in self.members:
+            if to not in self.gone:
+                number = -len(self.trace)  # as it is no message, which are counted
+                self._note(Kind.SEND, node, to, Down(), number)
+                self.flying.append(Flight(number, node, to, Down(), 0))
+
     def settle(self) -> None:
         """Deliver all that is under way, the oldest first, until nothing is."""
         while self.flying:
@@ -80,16 +115,21 @@ class ByHand:
     def _land(self, flight: Flight) -> list[Effect]:
         sender, node = flight.sender, flight.receiver
         self.flying.remove(flight)
-        self._step(Kind.RECEIVE, node, sender, flight.message, flight.number)
+        if sender != node:
+            self._step(Kind.RECEIVE, node, sender, flight.message, flight.number)
         self._fences[node] = max(self._fences[node], flight.fence)
         self.peers[node].receive(sender, flight.message)
         return self._carry_out(node)
 
     def _find(self, sender: NodeId, node: NodeId, name: str) -> Flight:
-        channel = [f for f in self.flying if (f.sender, f.receiver) == (sender, node)]
+        medium = self.algorithm.medium
+        channel = [
+            f for f in self.flying if f.receiver == node and (medium or f.sender == sender)
+        ]
         for flight in channel:
-            if snake(type(flight.message)).upper() == name:
-                if self.algorithm.fifo and flight != channel[0]:
+            named = snake(type(flight.message)).upper()
+            if (flight.sender, named) == (sender, name):
+                if (self.algorithm.fifo or medium) and flight != channel[0]:
                     first = label(channel[0].message)
                     raise UsageError(f"{name} would overtake {first}, which FIFO forbids")
                 return flight
@@ -105,23 +145,30 @@ class ByHand:
                     for to in self.members:
                         if to != node:
                             self._send(node, to, message)
+                    if self.algorithm.medium:
+                        own = Flight(0, node, node, message, self._fences[node])
+                        self.flying.append(own)
                 case Grant():
                     self._fences[node] += 1
                     self._note(Kind.ENTER, node, fence=self._fences[node])
                     self.judge.granted(node, self._fences[node])
-                case _:
-                    raise UsageError("time does not pass by hand: there are no timers")
+                case SetTimer(name):
+                    self.timers.add((node, name))
+                case CancelTimer(name):
+                    self.timers.discard((node, name))
         return effects
 
     def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
         self.sent += 1
-        self.flying.append(Flight(self.sent, sender, to, message, self._fences[sender]))
         self._note(Kind.SEND, sender, to, message, self.sent)
+        if to not in self.gone:
+            fence = self._fences[sender]
+            self.flying.append(Flight(self.sent, sender, to, message, fence))
 
-    def _step(self, kind: Kind, node: NodeId, *what: Any) -> None:
+    def _step(self, kind: Kind, node: NodeId, *what: Any, note: str = "") -> None:
         self._steps += 1
-        self._note(kind, node, *what)
+        self._note(kind, node, *what, note=note)
 
-    def _note(self, kind: Kind, node: NodeId, *what: Any, fence: int | None = None) -> None:
+    def _note(self, kind: Kind, node: NodeId, *what: Any, **more: Any) -> None:
         step = Step(float(self._steps), kind, node, *what)
-        self.trace.steps.append(replace(step, fence=fence))
+        self.trace.steps.append(replace(step, **more))

@@ -2,15 +2,18 @@
 
 The very node that runs in processes runs here, hosted by a simulated process: it may
 crash, be started again, join, leave, be slow, stand still for longer than its lease, and
-its connections may break and lose what was under way.  The membership engine is simulated
-too, with the delays of a real one.  Users come and go, wait, give up, hold and release.
+its connections may break and lose what was under way (`simulator/faults.py`).  The
+membership engine is simulated too, with the delays of a real one.  Users come and go,
+wait, give up, hold, release and come back.
 
-The faults come first.  Then they cease, everybody who still waits must get his turn, the
-users finish, and after a while nothing may be remembered.
+The faults come first.  Then they cease, everybody who still waits must get his turn, and
+the users finish.  Then as many as may be inside of each name must get in together, and
+after a while nothing may be remembered.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,17 +28,20 @@ from peerlock.node.node import Knobs, Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
+from peerlock.simulator.faults import LEASE, Faults
 from peerlock.simulator.witness import Held, Misrule, Witness
 
 # Virtual seconds.
-LEASE = 3.0
 TICK = 1.0
 TURN = 0.00002  # until a process has worked off what is at hand
 STEP = 0.0005  # a message, a transaction: half a millisecond, more or less
 REMEMBER = 5.0
+HOLD = 0.005
+LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
 
 EXCLUSIVE = tuple(a.name for a in CATALOGUE if "lock" in a.serves)
 SEMAPHORES = tuple(a.name for a in CATALOGUE if "semaphore" in a.serves)
+MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shared=True))
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Outcome:
     messages: int
     faults: int
     events: int
+    happened: dict[str, int]  # faults by kind, and what they led to
 
 
 class Engine:
@@ -74,7 +81,7 @@ class Engine:
     def join(self, process: Process) -> MemberId:
         self.sweep()
         self.number += 1
-        self.members[self.number] = process
+        self.members[self.number] = self.cluster.everyone[self.number] = process
         self.deadlines[self.number] = self.cluster.now + LEASE
         return self.number
 
@@ -92,12 +99,16 @@ class Engine:
             self.number += 1
 
     def renew(self, member: MemberId, asked_at: float) -> float:
-        """The new deadline; -inf for who is out."""
+        """The new deadline, counted from the question; -inf for who is out."""
         self.sweep()
         if member not in self.members:
             return -inf
         self.deadlines[member] = asked_at + LEASE
         return asked_at + LEASE
+
+
+# What the engine does for who asked at this time, and what the asker does with the answer.
+Transaction = Callable[[float], Callable[[], None]]
 
 
 class Connection:
@@ -107,51 +118,92 @@ class Connection:
         self.generation = 0
         self.up = False
         self.dialling = False
+        self.blocked_until = 0.0  # until then, dialling is in vain
         self.last_arrival = 0.0
+
+
+class Party:
+    """Users who hold until all of them do; spoilt if one of them cannot."""
+
+    def __init__(self, size: int) -> None:
+        self.missing = size
+        self.inside: list[User] = []
+        self.spoilt = False
+
+    def enters(self, user: User) -> None:
+        self.missing -= 1
+        self.inside.append(user)
+        self._leave_if_over()
+
+    def spoil(self) -> None:
+        self.spoilt = True
+        self._leave_if_over()
+
+    def _leave_if_over(self) -> None:
+        if self.spoilt or not self.missing:
+            for user in self.inside:
+                user.leave_after(0.0)
+            self.inside.clear()
 
 
 class User(Waiter):
     """One round of a local user: ask, perhaps give up, hold, release."""
 
-    __slots__ = ("held", "name", "process")
+    __slots__ = ("held", "name", "party", "process")
 
-    def __init__(self, process: Process, name: str, wanted: Demand) -> None:
+    def __init__(
+        self, process: Process, name: str, wanted: Demand, party: Party | None = None
+    ) -> None:
         super().__init__(wanted)
         self.process = process
         self.name = name
+        self.party = party
         self.held: Held | None = None
 
-    def granted(self) -> None:
+    def on_granted(self) -> None:
         process = self.process
         deadline = partial(getattr, process.node, "deadline")
         cluster = process.cluster
 
         def valid() -> bool:
-            return (
-                self.state is State.HOLDING
-                and not process.dead
-                and (cluster.now < deadline())
-            )
+            holds = self.state is State.HOLDING and not process.dead
+            return holds and cluster.now < deadline()
 
+        if self not in process.users:
+            raise Misrule(f"{process.name} grants {self.name} to who gave up")
         if not cluster.now < deadline():
             raise Misrule(f"{process.name} grants {self.name} after its lease")
         self.held = Held(process.name, self.fence, self.demand.shared, valid)
         cluster.tell(process, f"gets {self.name} with fence {self.fence}")
         cluster.witness.granted(self.name, self.demand.permits, self.held)
-        cluster.after(cluster.rng.expovariate(200.0), process, partial(process.done, self))
+        if self.party:
+            self.party.enters(self)
+        else:
+            self.leave_after(cluster.hold(self.demand))
 
-    def refused(self, why: str) -> None:
+    def leave_after(self, time: float) -> None:
+        self.process.cluster.after(time, self.process, partial(self.process.done, self))
+
+    def on_refused(self, why: str) -> None:
         self.process.cluster.tell(self.process, f"is refused {self.name}: {why}")
         self.over()
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         self.process.cluster.tell(self.process, f"has lost {self.name}")
         self.over()
 
+    def on_probed(self, busy: bool) -> None:
+        if busy:
+            self.process.cluster.after(
+                0.0, self.process, partial(self.process.give_up, self)
+            )
+
     def over(self) -> None:
+        if self.party and self.state is not State.RELEASED:
+            self.party.spoil()
         if self.held:
             self.process.cluster.witness.left(self.name, self.held)
-        self.process.users.discard(self)
+        self.process.users.pop(self, None)
 
 
 class Process:
@@ -164,78 +216,91 @@ class Process:
         self.leaving = False
         self.paused_until = 0.0
         self.slowness = 0.0
-        self.joining = False
+        self.muted = False  # while it stands still, what it was sending stays with it
+        self.disk = 0.0  # how long a transaction may take
+        self.work: deque[Transaction] = deque()
+        self.working = False
         self.turning = False
-        self.users: set[User] = set()
+        self.users: dict[User, None] = {}
         self.ways: dict[MemberId, Connection] = {}
         self.node = Node(lambda: cluster.now, cluster.knobs)
 
     # Life
 
     def start(self) -> None:
-        self.join()
+        self.look()
         self.cluster.after(TICK, self, self.tick)
 
-    def join(self) -> None:
-        if not self.joining and not self.leaving:
-            self.joining = True
-            asked_at = self.cluster.now
-            self.cluster.after(self.cluster.delay(), None, partial(self._joins, asked_at))
+    def tick(self) -> None:
+        self.node.tick()
+        self.look()
+        self.cluster.after(TICK, self, self.tick)
 
-    def _joins(self, asked_at: float) -> None:
-        if self.dead:
-            return
+    def look(self) -> None:
+        """Renew the lease and see what is new; who is out comes back as somebody else."""
+        self.transact(self._looks)
+
+    def _looks(self, asked_at: float) -> Callable[[], None]:
+        if self.node.member or self.leaving:
+            return self._renews(asked_at)
+        return self._joins(asked_at)
+
+    def transact(self, work: Transaction) -> None:
+        """One at a time, and twice the same is once."""
+        if work not in self.work:
+            self.work.append(work)
+            self._begin_work()
+
+    def _begin_work(self) -> None:
+        if self.work and not self.working:
+            self.working = True
+            works = partial(self._works, self.work.popleft(), self.cluster.now)
+            self.cluster.after(self.cluster.faults.engine_delay(self), None, works)
+
+    def _works(self, work: Transaction, asked_at: float) -> None:
+        if not self.dead:
+            answered = partial(self._answered, work(asked_at))
+            self.cluster.after(self.cluster.faults.engine_delay(self), self, answered)
+
+    def _answered(self, then: Callable[[], None]) -> None:
+        self.working = False
+        then()
+        self._begin_work()
+
+    def _joins(self, asked_at: float) -> Callable[[], None]:
         engine = self.cluster.engine
         me = engine.join(self)
         view = engine.view()
         self.cluster.tell(self, f"joins as {me} in view {view.number}")
-        self.cluster.after(
-            self.cluster.delay(), self, partial(self._joined, view, me, asked_at)
-        )
+        return partial(self._joined, view, me, asked_at)
 
     def _joined(self, view: View, me: MemberId, asked_at: float) -> None:
-        self.joining = False
         self.node.renewed(asked_at + LEASE)
-        self.node.see(view, me)
+        self.see(view, me)
         self.spread(view)
 
-    def tick(self) -> None:
-        self.node.tick()
-        if self.node.member:
-            self.renew()
-        elif not self.leaving:
-            self.join()
-        self.cluster.after(TICK, self, self.tick)
-
-    def renew(self) -> None:
-        asked_at, me = self.cluster.now, self.node.me
-        self.cluster.after(self.cluster.delay(), None, partial(self._renews, me, asked_at))
-
-    def _renews(self, me: MemberId, asked_at: float) -> None:
-        if self.dead:
-            return
+    def _renews(self, asked_at: float) -> Callable[[], None]:
         engine = self.cluster.engine
         before = engine.number
-        deadline = engine.renew(me, asked_at)
+        deadline = engine.renew(self.node.me, asked_at)
         view, changed = engine.view(), engine.number > before
-        after = self.cluster.after
-        after(
-            self.cluster.delay(), self, partial(self._renewed, me, deadline, view, changed)
-        )
+        return partial(self._renewed, deadline, view, changed)
 
-    def _renewed(self, me: MemberId, deadline: float, view: View, changed: bool) -> None:
-        if me == self.node.me and deadline > -inf:
+    def _renewed(self, deadline: float, view: View, changed: bool) -> None:
+        if deadline > -inf:
             self.node.renewed(deadline)
         self.see(view)
         if changed:
             self.spread(view)
 
-    look = renew  # a death, or a view that others have: the same transaction tells
-
-    def see(self, view: View) -> None:
-        self.node.see(view)
-        if not self.node.member:
-            self.join()
+    def see(self, view: View, me: MemberId | None = None) -> None:
+        node = self.node
+        if view.number > node.view.number:
+            recovering = node.member and not node.running
+            node.see(view, me)
+            self.cluster.faults.while_they_recover(recovering)
+        if not node.member and not self.leaving:
+            self.look()
 
     def spread(self, view: View) -> None:
         """Tell the members; some may not hear of it, and find out by themselves."""
@@ -263,18 +328,19 @@ class Process:
         self.turning = False
         self.node.turn()
 
-    def dial(self, member: MemberId, way: Connection) -> None:
+    def dial(self, member: MemberId, way: Connection, wait: float = 0.0) -> None:
         if not way.dialling:
             way.dialling = True
-            self.cluster.after(
-                self.cluster.delay(), self, partial(self._dialled, member, way)
-            )
+            dialled = partial(self._dialled, member, way)
+            self.cluster.after(wait + self.cluster.delay(), self, dialled)
 
     def _dialled(self, member: MemberId, way: Connection) -> None:
         way.dialling = False
-        other = self.cluster.everyone.get(member)
-        if other is None or other.dead:
+        if self.cluster.everyone[member].dead:
             self.look()
+            return
+        if way.blocked_until > self.cluster.now:
+            self.dial(member, way, way.blocked_until - self.cluster.now)
             return
         way.generation += 1
         way.up = True
@@ -283,8 +349,7 @@ class Process:
     def broken(self, member: MemberId, way: Connection, generation: int) -> None:
         if way.generation == generation and way.up:
             way.up = False
-            other = self.cluster.everyone.get(member)
-            if other is None or other.dead:
+            if self.cluster.everyone[member].dead:
                 self.look()
             else:
                 self.dial(member, way)
@@ -295,16 +360,26 @@ class Process:
     # Users
 
     def ask(self) -> None:
-        name, wanted = self.cluster.something_to_want()
+        cluster = self.cluster
+        name, wanted = cluster.something_to_want()
         user = User(self, name, wanted)
-        self.users.add(user)
-        if not self.node.take(name, user):
-            self.node.acquire(name, user)
-            if self.cluster.rng.random() < 0.2:
-                patience = self.cluster.rng.expovariate(20.0)
-                self.cluster.after(patience, self, partial(self.give_up, user))
+        if self.wait(user):
+            return
+        fate = cluster.rng.random()
+        if fate < 0.2:
+            patience = cluster.rng.expovariate(20.0)
+            cluster.after(patience, self, partial(self.give_up, user))
+        elif fate < 0.25:
+            self.node.probe(user)
+
+    def wait(self, user: User) -> bool:
+        """Whether it is in already."""
+        self.users[user] = None
+        if self.node.take(user.name, user):
+            user.on_granted()
         else:
-            user.granted()
+            self.node.acquire(user.name, user)
+        return user.state is not State.WAITING
 
     def give_up(self, user: User) -> None:
         if self.node.give_up(user):
@@ -312,8 +387,11 @@ class Process:
 
     def done(self, user: User) -> None:
         if user.state is State.HOLDING and self.node.check_lease():
-            self.node.release(user)
+            if not self.node.put_back(user):
+                self.node.release(user)
             user.over()
+            if not self.leaving and self.cluster.comes_back():
+                self.ask()
 
     def leave(self) -> None:
         """As a process ends properly: no users any more, then out."""
@@ -322,15 +400,14 @@ class Process:
                 self.done(user)
             else:
                 self.give_up(user)
-        me = self.node.me
         self.node.lose_everything()
-        self.cluster.after(self.cluster.delay(), None, partial(self._leaves, me))
+        self.transact(self._leaves)
 
-    def _leaves(self, me: MemberId) -> None:
-        if not self.dead:
-            self.cluster.engine.leave(me)
-            self.spread(self.cluster.engine.view())
-            self.cluster.kill(self)
+    def _leaves(self, asked_at: float) -> Callable[[], None]:
+        engine = self.cluster.engine
+        engine.leave(self.node.me)
+        self.spread(engine.view())
+        return partial(self.cluster.kill, self)
 
 
 class Cluster:
@@ -339,7 +416,8 @@ class Cluster:
         self.rng = Random(story.seed)
         self.now = 0.0
         self.events = 0
-        self.faults = 0
+        self.happened: Counter[str] = Counter()
+        self.faults = Faults(self)
         self.witness = Witness()
         self.engine = Engine(self)
         self.knobs = Knobs(
@@ -349,6 +427,7 @@ class Cluster:
             remembered=self.rng.choice((2, 1000)),
         )
         self.names = self._names()
+        self.devotion = self.rng.choice((0.0, 0.1, 0.5))  # how many come back at once
         self.everyone: dict[MemberId, Process] = {}
         self.processes: list[Process] = []
         self._log = log
@@ -360,7 +439,7 @@ class Cluster:
     def _names(self) -> list[tuple[str, tuple[Demand, ...]]]:
         """What users want: a few names, each used as one lock or semaphore is used."""
         rng = self.rng
-        permits = rng.choice((2, 3))
+        permits = rng.choice((1, 2, 3))
         kinds = [
             (demand(rng.choice(EXCLUSIVE)),),
             (demand(),),
@@ -375,16 +454,26 @@ class Cluster:
     def something_to_want(self) -> tuple[str, Demand]:
         name, demands = self.rng.choice(self.names)
         if self.rng.random() < 0.01:  # somebody is mistaken about a name
-            return name, demand("central") if demands[0].permits == 0 else demands[0]
+            return name, self.rng.choice(MISTAKES)
         return name, self.rng.choice(demands)
+
+    def hold(self, wanted: Demand) -> float:
+        long = self.rng.random() < (0.1 if wanted.permits else 0.04)
+        return self.rng.expovariate(1.0 / (LONG_HOLD if long else HOLD))
+
+    def comes_back(self) -> bool:
+        return self.now < self.story.troubled and self.rng.random() < self.devotion
 
     # Time
 
     def after(
         self, delay: float, process: Process | None, action: Callable[[], Any]
     ) -> None:
+        self.at(self.now + delay, process, action)
+
+    def at(self, time: float, process: Process | None, action: Callable[[], Any]) -> None:
         self._pushed += 1
-        heappush(self._heap, (self.now + delay, self._pushed, process, action))
+        heappush(self._heap, (time, self._pushed, process, action))
 
     def delay(self, process: Process | None = None) -> float:
         slowness = process.slowness if process else 0.0
@@ -398,7 +487,7 @@ class Cluster:
             action()
         elif not process.dead:
             if process.paused_until > self.now:
-                self.after(process.paused_until - self.now, process, action)
+                self.at(process.paused_until, process, action)
                 return
             process.node.check_lease()
             action()
@@ -428,7 +517,7 @@ class Cluster:
         self._nodes_before.append(process.node)
         for other in self.processes:
             for member, way in other.ways.items():
-                if way.up and self.everyone.get(member) is process:
+                if way.up and self.everyone[member] is process:
                     broken = partial(other.broken, member, way, way.generation)
                     self.after(self.delay(), other, broken)
 
@@ -437,32 +526,34 @@ class Cluster:
         return [(m.id, members[m.id]) for m in view.members if m.id in members]
 
     def carry(self, sender: Process, way: Connection, to: MemberId, batch: Batch) -> None:
-        receiver = self.everyone.get(to) or self.engine.members.get(to)
-        if receiver is None:
-            return
-        self.everyone[to] = receiver
+        receiver = self.everyone[to]
         generation, me = way.generation, sender.node.me
-        arrival = max(way.last_arrival, self.now + self.delay(receiver))
-        way.last_arrival = arrival
 
         def arrive() -> None:
-            if way.generation == generation and way.up:
+            if way.generation != generation or not way.up:
+                return
+            if sender.muted and sender.paused_until > self.now and not sender.dead:
+                way.last_arrival = sender.paused_until
+                self.at(sender.paused_until, receiver, arrive)
+            else:
                 receiver.receive(me, batch)
 
-        self.after(arrival - self.now, receiver, arrive)
+        way.last_arrival = max(way.last_arrival, self.now + self.delay(receiver))
+        self.at(way.last_arrival, receiver, arrive)
 
     # The story
 
     def run(self) -> Outcome:
         for _ in range(self.rng.randint(2, 4)):
             self.begin()
-        self._plan_faults()
+        self.faults.plan()
         self._plan_users()
         self._until(lambda: self.now >= self.story.troubled, "the faults")
-        for process in self.processes:
-            process.slowness = 0.0
+        self.faults.cease()
         self.tell(self.processes[0], "sees the end of all faults")
         self._until(self._at_peace, "those who wait")
+        self._invite()
+        self._until(self._at_peace, "those who should get in together")
         self._until(self._nothing_remembered, "what is remembered")
         return self._outcome()
 
@@ -471,11 +562,29 @@ class Cluster:
         while not reached():
             if self.now > limit:
                 raise Misrule(f"{what}: no end. {self._situation()}")
-            self.everyone.update(self.engine.members)
-            self.step()
+            for _ in range(10):
+                self.step()
+
+    def _invite(self) -> None:
+        """As many as may be in at once: no permit is lost, readers do read together."""
+        for name, demands in self.names:
+            wanted = max(demands)  # a reader, if there are any
+            size = wanted.permits or (len(self.staying) if wanted.shared else 1)
+            if wanted.algorithm == "kakugawa":  # whose permits may go unused
+                size = 1
+            party = Party(size)
+            for i in range(size):
+                process = self.staying[i % len(self.staying)]
+                user = User(process, name, wanted, party)
+                self.after(0.0, process, partial(process.wait, user))
+                process.users[user] = None
 
     def _at_peace(self) -> bool:
-        return not any(process.users for process in self.processes)
+        """Nobody holds or waits or is yet to ask, nor is anything asked for in vain."""
+        if any(p.users or p.paused_until >= self.now for p in self.processes):
+            return False
+        locks = (lock for p in self.processes for lock in p.node.locks.values())
+        return not any(slot.asking for lock in locks for slot in lock.slots)
 
     def _nothing_remembered(self) -> bool:
         return all(
@@ -494,14 +603,20 @@ class Cluster:
 
     def _outcome(self) -> Outcome:
         nodes = [*self._nodes_before, *(p.node for p in self.processes)]
+        if errors := sum(n.statistics.remote_errors for n in nodes):
+            raise Misrule(f"{errors} messages among honest nodes made no sense")
+        self.happened["readers together"] = self.witness.together
+        self.happened["permits in use together"] = self.witness.permitted
+        self.happened["recalls"] = sum(n.statistics.messages["Recall"] for n in nodes)
         return Outcome(
             seed=self.story.seed,
             grants=self.witness.grants,
             lost=sum(n.statistics.lost for n in nodes),
             views=self.engine.number,
             messages=sum(n.statistics.messages.total() for n in nodes),
-            faults=self.faults,
+            faults=self.faults.struck,
             events=self.events,
+            happened=dict(sorted(self.happened.items())),
         )
 
     def _plan_users(self) -> None:
@@ -514,68 +629,3 @@ class Cluster:
                 self.after(self.rng.expovariate(pace), None, come)
 
         self.after(0.01, None, come)
-
-    def _plan_faults(self) -> None:
-        kinds = (
-            self._crash,
-            self._join,
-            self._leave,
-            self._slow,
-            self._pause,
-            self._break,
-            self._break,
-        )
-        between = self.rng.choice((0.2, 1.0, 3.0))
-
-        def strike() -> None:
-            if self.now < self.story.troubled - 1.0:
-                self.faults += 1
-                self.rng.choice(kinds)()
-                if self.rng.random() < 0.3:  # one more, while they recover
-                    self.rng.choice(kinds)()
-                self.after(self.rng.expovariate(1.0 / between), None, strike)
-
-        self.after(self.rng.random(), None, strike)
-
-    def _crash(self) -> None:
-        if len(self.staying) > 1:
-            process = self.rng.choice(self.processes)
-            self.tell(process, "is killed")
-            for user in list(process.users):
-                user.over()
-            self.kill(process)
-            if self.rng.random() < 0.7:
-                self.after(self.rng.random(), None, self._join)
-
-    def _join(self) -> None:
-        if len(self.processes) < self.story.most:
-            self.begin()
-
-    def _leave(self) -> None:
-        if len(self.staying) > 1:
-            process = self.rng.choice(self.staying)
-            process.leaving = True
-            self.tell(process, "leaves")
-            self.after(0.0, process, process.leave)
-
-    def _slow(self) -> None:
-        self.rng.choice(self.processes).slowness = self.rng.choice((0.0, 0.01, 0.3))
-
-    def _pause(self) -> None:
-        process = self.rng.choice(self.processes)
-        pause = self.rng.choice((0.05, 0.5, LEASE, 1.5 * LEASE)) * self.rng.uniform(
-            0.8, 1.2
-        )
-        process.paused_until = self.now + pause
-        self.tell(process, f"stands still for {pause:.3f}")
-
-    def _break(self) -> None:
-        """A connection breaks, and what is under way in it is lost."""
-        process = self.rng.choice(self.processes)
-        up = [(m, way) for m, way in process.ways.items() if way.up]
-        if up:
-            member, way = self.rng.choice(up)
-            way.generation += 1
-            broken = partial(process.broken, member, way, way.generation)
-            self.after(self.delay(), process, broken)
-            self.tell(process, f"loses its connection to {member}")

@@ -21,11 +21,13 @@ class Judge:
 
     One at a time, unless there are more permits; readers with readers.  Fences grow from
     entry to entry where one at a time is let in; a reader's is above every earlier
-    writer's, and a writer's above all.
+    writer's, and a writer's above all.  Where nodes crash, what they knew is gone with
+    them, and fences are not watched.
     """
 
-    def __init__(self, capacity: int = 1) -> None:
+    def __init__(self, capacity: int = 1, fences: bool = True) -> None:
         self.capacity = capacity
+        self.fences = fences and capacity == 1
         self.waiting: set[NodeId] = set()
         self.inside: set[NodeId] = set()
         self.readers: set[NodeId] = set()  # of those that wait or are inside
@@ -44,7 +46,7 @@ class Judge:
         self.inside.add(node)
         if len(self.inside) > self.capacity and not self.inside <= self.readers:
             raise Violation(node, f"{listed(self.inside)} are inside together")
-        if self.capacity == 1:
+        if self.fences:
             reader = node in self.readers
             before = self.last_writers_fence if reader else self.last_fence
             if fence <= before:

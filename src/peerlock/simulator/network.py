@@ -46,6 +46,7 @@ class Network:
     partitions: tuple[Partition, ...] = ()
     crashes: tuple[Crash, ...] = ()
     broadcast_medium: bool = False  # a broadcast is one message
+    ordered_medium: bool = False  # … and all hear it at once, the sender too, one by one
 
     @property
     def faultless(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError, algorithm
-from peerlock.core.peer import NodeId, Peer, RemoteError, snake
+from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
@@ -104,6 +104,8 @@ class Simulation:
         self.scenario = scenario
         entry = algorithm(scenario.algorithm)
         self.network = scenario.network or Network(fifo=entry.fifo)
+        if entry.medium:
+            self.network = replace(self.network, ordered_medium=True)
         self._must_make_sense()
         settings = entry.settings(
             scenario.nodes, scenario.quorums, scenario.topology, scenario.permits
@@ -113,7 +115,9 @@ class Simulation:
         self.now = 0.0
         self.rests = entry.rests
         self.requests_left = scenario.load.requests(scenario.entries)
-        self.judge = Judge(entry.capacity(scenario.permits))
+        capacity = entry.capacity(scenario.permits)
+        fences = not self.network.crashes and not entry.timely
+        self.judge = Judge(capacity, fences)
         self.statistics = Statistics(scenario.nodes)
         self.remote_errors = 0
         self.events = 0
@@ -130,12 +134,14 @@ class Simulation:
         self._numbers = count(1)
         self._counts: dict[type, int] = dict.fromkeys(entry.peer.messages, 0)
         self._timers: dict[tuple[NodeId, str], int] = {}
+        self._medium_busy = 0.0  # until then
         self._trace = trace
         self._keep = keep
         self._watched = trace is not None or not self.network.faultless
         self._duplicates: dict[int, int] = {}  # their number: the original's
 
-        self.wire = self._watched_wires() if self._watched else self._plain_wires()
+        wires = self._watched_wires if self._watched else self._plain_wires
+        self.wire = self._on_medium(wires()) if self.network.ordered_medium else wires()
         self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
 
     def _make_peer(self, node: NodeId) -> Peer:
@@ -285,6 +291,10 @@ class Simulation:
             self.statistics.crashed_inside()
         self.judge.crashed(node)
         self._note(Kind.CRASH, node)
+        if Down in self._entry.peer.messages:
+            for to in self.members:
+                if to not in self._gone:
+                    self._transmit(node, to, Down())
 
     def _forget(self, node: NodeId) -> None:
         """What its user was about to do."""
@@ -344,6 +354,26 @@ class Simulation:
             return send, broadcast
 
         return wire
+
+    def _on_medium(self, wires: Callable[[NodeId], Wire]) -> Callable[[NodeId], Wire]:
+        """The same, but broadcasts follow one another on a medium that orders them."""
+        return lambda sender: (wires(sender)[0], partial(self._carry, sender))
+
+    def _carry(self, sender: NodeId, message: Any) -> None:
+        self._counts[type(message)] += len(self.members) > 1
+        at = max(self._arrival(self.now, sender, sender), self._medium_busy)
+        self._medium_busy = at
+        self._schedule(at, sender, partial(self._hear_oneself, message))
+        for to in self.members:
+            if to != sender:
+                number = next(self._numbers)
+                self._note(Kind.SEND, sender, to, message, number)
+                fence = self._fences[sender]
+                heappush(self._heap, (at, number, to, sender, message, fence))
+
+    def _hear_oneself(self, message: Any, node: NodeId) -> None:
+        if node not in self._gone:
+            self._peers[node].receive(node, message)
 
     @property
     def _messages_per_broadcast(self) -> int:

@@ -13,6 +13,8 @@ a story is true if that gives the same text.
     3 leaves
     everything is quiet
 
+Other steps are `3 crashes` and, where an algorithm has timers, `3 timer token fires`.
+
 For algorithms on quorums there is a line `S7 = {2, 7, 10, 13}` for every node, for those
 on a topology one like `topology edges:1-2,2-3`.
 """
@@ -25,7 +27,16 @@ from itertools import groupby
 from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.core.peer import Broadcast, Effect, NodeId, Send, label, listed
+from peerlock.core.peer import (
+    Broadcast,
+    CancelTimer,
+    Effect,
+    NodeId,
+    Send,
+    SetTimer,
+    label,
+    listed,
+)
 from peerlock.core.quorums import QuorumSystem
 from peerlock.core.topology import topology
 from peerlock.simulator.by_hand import ByHand
@@ -33,7 +44,9 @@ from peerlock.traces.trace import Kind, Trace
 
 HEADER = re.compile(r"(algorithm|nodes|topology) (\S+)")
 SET = re.compile(r"S(\d+) = \{([\d, ]+)\}")
-STEP = re.compile(r"(\d+) (requests|leaves|receives ([A-Z_]+) from (\d+))")
+STEP = re.compile(
+    r"(\d+) (requests|leaves|crashes|timer (\w+) fires|receives ([A-Z_]+) from (\d+))"
+)
 
 
 def play(text: str) -> tuple[str, Trace]:
@@ -89,14 +102,20 @@ class Story:
             return self.cluster.request(node)
         if match[2] == "leaves":
             return self.cluster.leave(node)
-        return self.cluster.deliver(int(match[4]), node, match[3])
+        if match[2] == "crashes":
+            self.cluster.crash(node)
+            return []
+        if match[3]:
+            return self.cluster.fire(node, match[3])
+        return self.cluster.deliver(int(match[5]), node, match[4])
 
     def tell(self, node: NodeId, effects: list[Effect]) -> Iterator[str]:
+        effects = [e for e in effects if not isinstance(e, SetTimer | CancelTimer)]
         told = ((self.verb(effect), effect) for effect in effects)
         for verb, group in groupby(told, key=lambda pair: pair[0]):
             receivers = {to for _, effect in group for to in self.receivers(node, effect)}
             yield f"{node} {verb}" + (f" to {listed(receivers)}" if receivers else "")
-        if not effects:
+        if not effects and node not in self.cluster.gone:
             yield f"{node} says nothing"
 
     def verb(self, effect: Effect) -> str:

@@ -2,8 +2,9 @@
 
 A grant is valid until it is released, until its process is dead, and no longer than its
 holder's lease on the holder's own clock.  Among valid grants of one name there is one
-holder, or readers only, or as many as there are permits; and fences grow, from grant to
-grant of an exclusive lock, whatever happened in between.
+holder, or readers only, or as many as there are permits, and all of them take the name for
+the same kind of thing; and fences grow, from grant to grant of an exclusive lock, whatever
+happened in between.
 """
 
 from __future__ import annotations
@@ -38,19 +39,34 @@ class Witness:
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self.grants = 0
+        self.together = 0  # grants to readers that found others inside
+        self.permitted = 0  # grants of semaphores that found others inside
 
     def granted(self, name: str, permits: int, held: Held) -> None:
         self.grants += 1
         record = self.records.setdefault(name, Record(permits))
         record.inside = [h for h in record.inside if h.valid()]
+        if not record.inside:
+            record.permits = permits
         record.inside.append(held)
+        self._look_who_is_inside(name, permits, record)
+        if permits < 2:
+            self._look_at_fence(name, record, held)
+
+    def _look_who_is_inside(self, name: str, permits: int, record: Record) -> None:
         together = " and ".join(f"{h.who} (fence {h.fence})" for h in record.inside)
+        if record.permits != permits:
+            raise Misrule(f"{together} take {name} for different things")
         if permits:
             if len(record.inside) > permits:
                 raise Misrule(f"{together} are in {name}, which has {permits} permits")
-            return
-        if len(record.inside) > 1 and not all(h.shared for h in record.inside):
-            raise Misrule(f"{together} hold {name} together")
+            self.permitted += len(record.inside) > 1
+        elif len(record.inside) > 1:
+            if not all(h.shared for h in record.inside):
+                raise Misrule(f"{together} hold {name} together")
+            self.together += 1
+
+    def _look_at_fence(self, name: str, record: Record, held: Held) -> None:
         before = record.last_writers_fence if held.shared else record.last_fence
         if held.fence <= before:
             raise Misrule(f"{held.who}'s fence {held.fence} for {name} follows {before}")

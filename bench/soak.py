@@ -1,0 +1,116 @@
+"""Many seeds of whole nodes under faults, on all cores.
+
+    python -m bench.soak --seeds 10000 [--first 1]
+    python -m bench.soak --seed 4711 --log
+
+It ends with exit code 1 if a seed fails, and says how to replay it.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing import Pool, cpu_count
+
+import click
+
+from peerlock.cli.output import progress
+from peerlock.lab.compare import leave_ctrl_c
+from peerlock.simulator.cluster import Cluster, Outcome, Story
+
+CHUNK = 20  # seeds that a worker process takes at one go
+
+
+@dataclass
+class Totals:
+    """What was done so far."""
+
+    seeds: int = 0
+    grants: int = 0
+    lost: int = 0
+    views: int = 0
+    messages: int = 0
+    faults: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, seed: int, result: Outcome | str) -> None:
+        self.seeds += 1
+        if isinstance(result, str):
+            self.failures.append((seed, result))
+            return
+        self.grants += result.grants
+        self.lost += result.lost
+        self.views += result.views
+        self.messages += result.messages
+        self.faults += result.faults
+        self.happened.update(result.happened)
+
+    def lines(self, seconds: float) -> Iterator[str]:
+        rate = self.seeds / seconds
+        yield f"{self.seeds:,} seeds in {seconds:.1f} s, {rate:.0f} per second"
+        yield f"{self.grants:,} grants, {self.lost:,} lost, {self.messages:,} messages"
+        yield f"{self.views:,} views, {self.faults:,} faults; among what happened:"
+        for what, times in sorted(self.happened.items()):
+            yield f"{times:>12,}  {what}"
+        yield f"{len(self.failures)} failed" if self.failures else "none failed"
+
+
+def attempt(seed: int) -> tuple[int, Outcome | str]:
+    """One run; a text if it failed, whatever the failure is."""
+    try:
+        return seed, Cluster(Story(seed)).run()
+    except Exception as error:
+        return seed, f"{type(error).__name__}: {error}"
+
+
+def begin_worker() -> None:
+    leave_ctrl_c()
+    gc.set_threshold(100_000)  # a run ends before it leaves much: a quarter faster
+
+
+def replay(seed: int) -> str:
+    return f"python -m bench.soak --seed {seed} --log"
+
+
+def soak(first: int, seeds: int, totals: Totals) -> None:
+    wanted = range(first, first + seeds)
+    with Pool(cpu_count(), begin_worker) as pool, progress("Soaking", seeds) as bar:
+        for seed, result in pool.imap_unordered(attempt, wanted, CHUNK):
+            totals.add(seed, result)
+            if isinstance(result, str):
+                text = f"seed {seed}: {result}\nreplay it with: {replay(seed)}"
+                bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            bar.advance(bar.task_ids[0])
+
+
+@click.command()
+@click.option("--seeds", type=click.IntRange(1), default=10_000, show_default=True)
+@click.option("--first", type=int, default=1, show_default=True, help="The first seed.")
+@click.option(
+    "--seed", type=int, help="Only this one, here; a failure shows its traceback."
+)
+@click.option("--log", is_flag=True, help="With --seed: print what happens.")
+def main(seeds: int, first: int, seed: int | None, log: bool) -> None:
+    """Run whole nodes under faults, a run for each seed."""
+    if log and seed is None:
+        raise click.UsageError("--log goes with --seed, as in: --seed 4711 --log")
+    totals, started, interrupted = Totals(), time.perf_counter(), False
+    try:
+        if seed is None:
+            soak(first, seeds, totals)
+        else:
+            totals.add(seed, Cluster(Story(seed), click.echo if log else None).run())
+    except KeyboardInterrupt:
+        interrupted = True
+        click.echo("interrupted; so far:", err=True)
+    for line in totals.lines(time.perf_counter() - started):
+        click.echo(line)
+    raise SystemExit(130 if interrupted else 1 if totals.failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""How likely it is that a quorum is left, if each node is up with a probability p.
+
+Exactly, if it can be counted how many sets of nodes contain a quorum: some constructions
+know it, as any majority will do and not only those in their table; otherwise by deciding
+one node after the other.  Where that takes too long, by trial: each node draws a number and
+is up if that is less than p, so that one trial tells from which p on a quorum is left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import comb, fsum, sqrt
+from operator import or_
+from random import Random
+
+from peerlock.core.bits import Nodes, nodes_in
+from peerlock.core.hitting import OutOfEffort
+from peerlock.core.quorums import QuorumSystem
+
+EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
+TRIALS = 2_000
+
+Counts = tuple[int, ...]  # counts[k]: the sets of k nodes that contain a quorum
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Either `counts` is known, or `thresholds` are, one a trial, ascending."""
+
+    nodes: int
+    counts: Counts | None = None
+    thresholds: tuple[float, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        return self.counts is not None
+
+    def at(self, p: float) -> float:
+        """The probability that a quorum is left, if a node is up with probability p."""
+        if self.counts is None:
+            return bisect_right(self.thresholds, p) / len(self.thresholds)
+        n, q = self.nodes, 1 - p
+        return fsum(float(c) * p**k * q ** (n - k) for k, c in enumerate(self.counts) if c)
+
+    def standard_error(self, p: float) -> float:
+        """Of the trials; not zero even if all of them came out alike."""
+        if self.exact:
+            return 0.0
+        trials = len(self.thresholds)
+        found = (self.at(p) * trials + 1) / (trials + 2)
+        return sqrt(found * (1 - found) / trials)
+
+
+def availability(
+    system: QuorumSystem, effort: int = EFFORT, trials: int = TRIALS, seed: int = 1
+) -> Availability:
+    if system.known_survivals is not None:
+        return Availability(system.nodes, system.known_survivals())
+    try:
+        return Availability(system.nodes, Counting(effort).count(system))
+    except OutOfEffort:
+        return Availability(system.nodes, thresholds=by_trial(system, trials, seed))
+
+
+class Counting:
+    """A node is up or down; what remains is counted once and remembered."""
+
+    def __init__(self, effort: int) -> None:
+        self.effort = effort
+        self.known: dict[frozenset[Nodes], Counts] = {}
+
+    def count(self, system: QuorumSystem) -> Counts:
+        family = frozenset(system.essential)
+        spare = system.nodes - reduce(or_, family).bit_count()
+        return spread(self._of(family), spare)
+
+    def _of(self, family: frozenset[Nodes]) -> Counts:
+        """Of the nodes that are in some quorum of the family; none contains another."""
+        if not family:
+            return (0,)
+        if 0 in family:
+            return (1,)
+        if family not in self.known:
+            self.effort -= len(family) ** 2
+            if self.effort < 0:
+                raise OutOfEffort
+            self.known[family] = self._decide(family)
+        return self.known[family]
+
+    def _decide(self, family: frozenset[Nodes]) -> Counts:
+        nodes = reduce(or_, family)
+        busiest = max(nodes_in(nodes), key=lambda j: sum(q >> j & 1 for q in family))
+        bit, others = 1 << busiest, nodes.bit_count() - 1
+        up = smallest({quorum & ~bit for quorum in family})
+        down = frozenset(quorum for quorum in family if not quorum & bit)
+        with_it = spread(self._of(up), others - reduce(or_, up, 0).bit_count())
+        without = spread(self._of(down), others - reduce(or_, down, 0).bit_count())
+        return added((0, *with_it), without)
+
+
+def smallest(family: Collection[Nodes]) -> frozenset[Nodes]:
+    """Those that contain no other."""
+    kept: list[Nodes] = []
+    for quorum in sorted(family, key=int.bit_count):
+        if not any(other & quorum == other for other in kept):
+            kept.append(quorum)
+    return frozenset(kept)
+
+
+def spread(counts: Sequence[int], spare: int) -> Counts:
+    """The same with `spare` nodes more, whichever of them are up."""
+    return multiplied(counts, tuple(comb(spare, k) for k in range(spare + 1)))
+
+
+def multiplied(a: Sequence[int], b: Sequence[int]) -> Counts:
+    product = [0] * (len(a) + len(b) - 1)
+    for i, x in enumerate(a):
+        if x:
+            for j, y in enumerate(b):
+                product[i + j] += x * y
+    return tuple(product)
+
+
+def added(a: Sequence[int], b: Sequence[int]) -> Counts:
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    padded = (*shorter, *[0] * (len(longer) - len(shorter)))
+    return tuple(x + y for x, y in zip(longer, padded, strict=True))
+
+
+def by_trial(system: QuorumSystem, trials: int, seed: int) -> tuple[float, ...]:
+    rng = Random(seed)
+    quorums = sorted(system.essential, key=int.bit_count)
+    return tuple(sorted(one_trial(system.nodes, quorums, rng) for _ in range(trials)))
+
+
+def one_trial(nodes: int, quorums: Sequence[Nodes], rng: Random) -> float:
+    """The least p that leaves a quorum: nodes come up in the order of their draws."""
+    draws = sorted((rng.random(), j) for j in range(1, nodes + 1))
+    too_few, enough = 0, nodes
+    up_to = [0]
+    for _, j in draws:
+        up_to.append(up_to[-1] | 1 << j)
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        up = up_to[middle]
+        if any(quorum & up == quorum for quorum in quorums):
+            enough = middle
+        else:
+            too_few = middle
+    return draws[enough - 1][0]

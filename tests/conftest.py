@@ -1,0 +1,23 @@
+"""What tests of real locks share."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from peerlock.membership.place import VARIABLE
+
+
+@pytest.fixture
+def short_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of the test's own, where sockets go, too: their paths must be short."""
+    with tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", path)
+        monkeypatch.delenv(VARIABLE, raising=False)
+        yield Path(path)
+
+
+@pytest.fixture
+def cluster(short_path: Path) -> str:
+    return f"sqlite://{short_path}/c.db"

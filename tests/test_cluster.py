@@ -1,0 +1,171 @@
+"""Whole nodes under faults: hundreds of seeds, and proof that they would notice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from peerlock.core.peer import RemoteError
+from peerlock.node import links
+from peerlock.simulator.cluster import Cluster, Outcome, Story
+from peerlock.simulator.witness import Held, Misrule, Witness
+from tests.node_mutants import MUTANTS, Mutant
+
+CHUNK = 50
+SEEDS = 300
+
+
+@pytest.mark.parametrize("first", range(1, SEEDS + 1, CHUNK))
+def test_no_seed_ends_in_misrule(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        try:
+            outcome = Cluster(Story(seed)).run()
+        except Exception as error:
+            error.add_note(f"replay it with: python -m bench.soak --seed {seed} --log")
+            raise
+        assert outcome.grants > 0
+
+
+def test_links_that_are_full_most_of_the_time_slow_down_and_do_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(links, "FULL", 3)
+    for seed in range(1, 41):
+        assert Cluster(Story(seed)).run().grants > 0
+
+
+# One seed is one run
+
+
+def telling(seed: int) -> tuple[Outcome, list[str]]:
+    log: list[str] = []
+    return Cluster(Story(seed), log.append).run(), log
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_one_seed_is_one_run(seed: int) -> None:
+    outcome, log = telling(seed)
+    assert (outcome, log) == telling(seed)
+    assert outcome == Cluster(Story(seed)).run()  # telling changes nothing
+    assert outcome != Cluster(Story(seed + 1)).run()
+
+
+def test_a_run_depends_on_no_order_of_hashing() -> None:
+    code = (
+        "from tests.test_cluster import telling; print([telling(s) for s in range(1, 9)])"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "PYTHONHASHSEED": hashing},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hashing in ("0", "1", "4711")
+    }
+    assert len(outputs) == 1
+    assert "Outcome" in outputs.pop()
+
+
+# No vacuous success
+
+
+def test_what_can_happen_does_happen() -> None:
+    happened: Counter[str] = Counter()
+    outcomes = [Cluster(Story(seed)).run() for seed in range(1, 61)]
+    for outcome in outcomes:
+        happened.update(outcome.happened)
+    for what in (
+        "crash",
+        "first member's end in recovery",
+        "join",
+        "leave",
+        "pause",
+        "permits in use together",
+        "readers together",
+        "recalls",
+        "sever",
+        "slow",
+        "stall",
+        "view during recovery",
+    ):
+        assert happened[what] >= 10, what
+    assert sum(outcome.lost for outcome in outcomes) >= 3
+    assert sum(outcome.grants for outcome in outcomes) >= 5_000
+    assert sum(outcome.views for outcome in outcomes) >= 500
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.apply(monkeypatch)
+    for seed in range(1, mutant.seeds + 1):
+        try:
+            Cluster(Story(seed)).run()
+        except (Misrule, RemoteError, AssertionError, ValueError):
+            return
+    pytest.fail(f"{mutant.seeds} seeds have not noticed that {mutant}")
+
+
+# The witness
+
+
+def held(who: str, fence: int, shared: bool = False, valid: bool = True) -> Held:
+    return Held(who, fence, shared, lambda: valid)
+
+
+def test_two_may_not_hold_a_lock_together() -> None:
+    witness = Witness()
+    witness.granted("x", 0, held("a", 1))
+    witness.granted("y", 0, held("b", 1))
+    with pytest.raises(Misrule, match=r"a \(fence 1\) and b \(fence 2\) hold x together"):
+        witness.granted("x", 0, held("b", 2))
+
+
+def test_who_has_left_or_is_no_longer_valid_is_not_inside() -> None:
+    witness = Witness()
+    first = held("a", 1)
+    witness.granted("x", 0, first)
+    witness.left("x", first)
+    witness.granted("x", 0, held("b", 2, valid=False))
+    witness.granted("x", 0, held("c", 3))
+    assert witness.grants == 3
+
+
+def test_readers_may_be_inside_together_and_no_writer_with_them() -> None:
+    witness = Witness()
+    witness.granted("x", 0, held("a", 1, shared=True))
+    witness.granted("x", 0, held("b", 1, shared=True))
+    assert witness.together == 1
+    with pytest.raises(Misrule, match="together"):
+        witness.granted("x", 0, held("c", 2))
+
+
+def test_fences_must_grow() -> None:
+    witness = Witness()
+    witness.granted("x", 0, held("a", 7, valid=False))
+    with pytest.raises(Misrule, match="b's fence 7 for x follows 7"):
+        witness.granted("x", 0, held("b", 7))
+
+
+def test_as_many_as_there_are_permits() -> None:
+    witness = Witness()
+    for who in "ab":
+        witness.granted("x", 2, held(who, 1))
+    assert witness.permitted == 1
+    with pytest.raises(Misrule, match="x, which has 2 permits"):
+        witness.granted("x", 2, held("c", 2))
+
+
+def test_a_name_is_not_a_lock_and_a_semaphore_at_once() -> None:
+    witness = Witness()
+    witness.granted("x", 2, held("a", 1, valid=False))
+    witness.granted("x", 0, held("b", 2))
+    with pytest.raises(Misrule, match="take x for different things"):
+        witness.granted("x", 2, held("c", 3))

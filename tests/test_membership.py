@@ -1,0 +1,669 @@
+"""Who is in: the engine on SQLite and flock, its files, and all that can befall them."""
+
+import asyncio
+import errno
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import peerlock
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.membership import sqlite
+from peerlock.membership.engine import ClusterError, Gone
+from peerlock.membership.memory import MemoryEngine
+from peerlock.membership.place import engine_for, own_directory, private_directory
+from peerlock.membership.sqlite import SqliteEngine
+from peerlock.node.node import COUNTER_BITS
+
+AS_ROOT = os.geteuid() == 0
+
+
+class Engine:
+    """The same, without async; closed at the end."""
+
+    def __init__(self, path: Path, lease: float | None = 60.0) -> None:
+        self.engine = SqliteEngine(path, lease)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.engine, name)
+        return lambda *arguments: asyncio.run(method(*arguments))
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "c.db"
+
+
+@pytest.fixture
+def one(path: Path) -> Iterator[Engine]:
+    with Engine(path) as engine:
+        yield engine
+
+
+@pytest.fixture
+def two(path: Path) -> Iterator[Engine]:
+    with Engine(path) as engine:
+        yield engine
+
+
+def start(path: Path, *program: str) -> "subprocess.Popen[str]":
+    """Another process that has joined; it says `in` when it has."""
+    text = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from peerlock.membership.sqlite import SqliteEngine\n"
+        f"engine = SqliteEngine(Path({str(path)!r}), 60)\n"
+        "joined = asyncio.run(engine.join(f'/nowhere/{sys.argv[1]}'))\n"
+        "print(joined.me, flush=True)\n" + "\n".join(program or ["sys.stdin.read()"])
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", text, "socket"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heard(process: "subprocess.Popen[str]") -> int:
+    assert process.stdout
+    return int(process.stdout.readline())
+
+
+def end(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGKILL) -> None:
+    process.send_signal(number)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe
+        pipe.close()
+
+
+def files(path: Path) -> list[str]:
+    return sorted(os.listdir(f"{path}.members"))
+
+
+# In and out
+
+
+def test_who_joins_is_a_member_until_he_leaves(one: Engine, two: Engine) -> None:
+    first = one.join("/a")
+    second = two.join("/b")
+
+    assert [(m.id, m.address) for m in second.view.members] == [
+        (first.me, "/a"),
+        (second.me, "/b"),
+    ]
+    assert {member.pid for member in second.view.members} == {os.getpid()}
+    assert one.renew(first.me).view == second.view == one.read()
+    left = one.leave(first.me)
+    assert [member.id for member in left.members] == [second.me]
+    assert two.renew(second.me).view == left
+    assert one.leave(first.me) == left
+
+
+def test_the_number_grows_with_every_change_and_with_nothing_else(
+    one: Engine, two: Engine
+) -> None:
+    first = one.join("/a")
+    numbers = [first.view.number, two.join("/b").view.number]
+    assert one.renew(first.me).view.number == numbers[-1] == two.read().number
+    numbers += [two.renumber().number, one.leave(first.me).number]
+    numbers += [one.join("/a", numbers[-1] + 1000).view.number]
+
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] > numbers[-2] + 1000
+
+
+def test_a_member_is_never_given_a_number_twice(one: Engine) -> None:
+    numbers = []
+    for _ in range(5):
+        numbers.append(one.join("/a").me)
+        one.leave(numbers[-1])
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_new_database_counts_from_the_seconds_since_2024(path: Path) -> None:
+    with Engine(path) as engine:
+        view = engine.join("/a").view
+    since = time.time() - 1_704_067_200
+    assert since - 60 < view.number < since + 60
+    assert view.number << COUNTER_BITS < 1 << 63
+
+
+def test_fences_grow_although_the_database_was_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(path) as engine:
+        before = engine.join("/a").view.number
+    for found in path.parent.glob("c.db*"):
+        shutil.rmtree(found) if found.is_dir() else found.unlink()
+    later = time.time() + 5
+    monkeypatch.setattr("peerlock.membership.sqlite.time.time", lambda: later)
+    with Engine(path) as engine:
+        assert engine.join("/a").view.number > before
+
+
+def test_to_read_makes_no_database(path: Path) -> None:
+    with Engine(path) as engine:
+        assert engine.read() == (0, ())
+    assert not path.exists()
+
+
+def test_many_processes_that_join_at_once_get_numbers_of_their_own(path: Path) -> None:
+    processes = [start(path) for _ in range(12)]
+    try:
+        numbers = [heard(process) for process in processes]
+        assert len(set(numbers)) == 12
+        with Engine(path) as engine:
+            assert [m.id for m in engine.read().members] == sorted(numbers)
+    finally:
+        for process in processes:
+            end(process)
+
+
+def test_many_threads_make_one_database(path: Path) -> None:
+    """Whoever comes first makes it; nobody is turned away."""
+    engines = [SqliteEngine(path, 60) for _ in range(20)]
+    with ThreadPoolExecutor(20) as threads:
+        joined = list(threads.map(lambda e: asyncio.run(e.join("/a")), engines))
+    assert len({one.me for one in joined}) == 20
+    assert len({engine.cluster for engine in engines}) == 1
+    for engine in engines:
+        engine.close()
+
+
+# Death
+
+
+def test_the_next_look_puts_out_who_was_killed(path: Path, one: Engine) -> None:
+    me = one.join("/a").me
+    process = start(path)
+    theirs = heard(process)
+    alive = one.renew(me)
+    assert [member.id for member in alive.view.members] == [me, theirs]
+
+    end(process)
+    looked = one.renew(me)
+    assert looked.changed
+    assert [member.id for member in looked.view.members] == [me]
+    assert looked.view.number == alive.view.number + 1
+    assert len(files(path)) == 1
+
+
+def test_who_joins_puts_out_the_dead(path: Path, one: Engine) -> None:
+    process = start(path)
+    heard(process)
+    end(process)
+    assert len(one.join("/a").view.members) == 1
+
+
+def test_the_socket_of_the_dead_is_removed_that_of_the_living_is_not(
+    path: Path, short_path: Path, one: Engine
+) -> None:
+    address = short_path / "a.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+    with Engine(path, 0.05) as silent:
+        silent.join(str(address))
+        time.sleep(0.06)
+        assert one.join("/b").view.members[-1].address == "/b"
+        assert address.exists()
+        silent.join(str(address))
+    one.renew(0)
+    assert not address.exists()
+
+
+def test_without_a_lease_death_is_seen_all_the_same(path: Path) -> None:
+    with Engine(path, None) as engine:
+        joined = engine.join("/a")
+        assert joined.deadline == inf
+        process = start(path)
+        heard(process)
+        end(process)
+        assert len(engine.renew(joined.me).view.members) == 1
+
+
+def test_who_ends_without_leaving_is_out(path: Path, one: Engine) -> None:
+    process = start(path, "sys.exit()")
+    heard(process)
+    process.wait()
+    assert len(one.join("/a").view.members) == 1
+    end(process)
+
+
+def test_an_engine_that_is_closed_without_leaving_is_out(path: Path, one: Engine) -> None:
+    """As when joining was cancelled: the process lives on."""
+    with Engine(path) as engine:
+        engine.join("/a")
+    assert [m.address for m in one.join("/b").view.members] == ["/b"]
+
+
+# Silence
+
+
+class Clock:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    time = staticmethod(time.time)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(sqlite, "time", clock)
+    return clock
+
+
+def test_who_is_silent_is_put_out_when_his_lease_ends_and_not_before(
+    path: Path, clock: Clock
+) -> None:
+    with Engine(path, 10) as quiet, Engine(path, 60) as other:
+        me, other_me = quiet.join("/a").me, other.join("/b").me
+        clock.now += 9
+        assert quiet.renew(me).deadline == clock.now + 10
+        clock.now += 9.999
+        assert len(other.renew(other_me).view.members) == 2
+        clock.now += 0.001
+        looked = other.renew(other_me)
+        assert looked.changed
+        assert [member.id for member in looked.view.members] == [other_me]
+
+        told = quiet.renew(me)
+        assert told.deadline == -inf
+        assert told.view == looked.view
+        assert quiet.join("/a").me > other_me
+
+
+def test_without_a_lease_nobody_who_lives_is_put_out(path: Path, clock: Clock) -> None:
+    with Engine(path, None) as quiet, Engine(path, 60) as other:
+        quiet.join("/a")
+        clock.now += 1e6
+        assert len(other.join("/b").view.members) == 2
+
+
+def test_who_joins_again_is_in_once(path: Path, clock: Clock) -> None:
+    """He knows sooner than others that his lease has ended."""
+    with Engine(path, 10) as engine:
+        engine.join("/a")
+        again = engine.join("/a")
+        assert [member.id for member in again.view.members] == [again.me]
+        assert len(files(path)) == 1
+
+
+def test_a_lock_file_that_was_tidied_away_does_not_make_its_owner_dead(
+    path: Path, one: Engine, two: Engine
+) -> None:
+    me = one.join("/a").me
+    theirs = two.join("/b").me
+    shutil.rmtree(f"{path}.members")
+    assert len(one.renew(me).view.members) == 2
+    assert len(two.renew(theirs).view.members) == 2
+    two.leave(theirs)
+    assert len(one.renew(me).view.members) == 1
+
+
+def test_files_that_were_left_behind_are_in_nobodys_way(
+    path: Path, short_path: Path, one: Engine
+) -> None:
+    Path(f"{path}.members").mkdir()
+    Path(f"{path}.members", "0123456789abcdef").touch()
+    (short_path / "peerlock").mkdir(mode=0o700)
+    (short_path / "peerlock" / "0123456789abcdef.sock").touch()
+    one.leave(one.join("/a").me)
+
+    async def work() -> None:
+        async with peerlock.join(f"sqlite://{path}") as node, node.lock("x", timeout=5):
+            pass
+
+    asyncio.run(work())
+
+
+# Files that cannot be used
+
+
+def says(path: Path, what: str) -> None:
+    """One line that says what to do; for who joins through the API, too."""
+    before = snapshot(path.parent)
+    with Engine(path) as engine, pytest.raises(ClusterError, match=what) as caught:
+        engine.join("/a")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ClusterError, match=what):
+        peerlock.sync.join(f"sqlite://{path}")
+
+    async def join() -> None:
+        await peerlock.join(f"sqlite://{path}")
+
+    with pytest.raises(ClusterError, match=what):
+        asyncio.run(join())
+    after = snapshot(path.parent)
+    assert {name: after.get(name) for name in before} == before, "something was changed"
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    if not folder.is_dir():
+        return {}
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def elsewhere(short_path: Path) -> Path:
+    """So that sockets can be made although the cluster's own directory is at fault."""
+    (short_path / "files").mkdir()
+    return short_path / "files" / "c.db"
+
+
+def test_a_directory_that_does_not_exist(elsewhere: Path) -> None:
+    says(elsewhere.parent / "no" / "c.db", "there is no directory .*/no; make it first")
+    assert not (elsewhere.parent / "no").exists()
+
+
+def test_a_path_below_a_file(elsewhere: Path) -> None:
+    elsewhere.touch()
+    says(elsewhere / "c.db", "there is no directory")
+
+
+def test_a_directory_in_place_of_the_file(elsewhere: Path) -> None:
+    elsewhere.mkdir()
+    says(elsewhere, "cannot write .*c.db: is its directory yours and writable|c.db: ")
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may write wherever he likes")
+def test_a_directory_that_is_read_only(elsewhere: Path) -> None:
+    elsewhere.parent.chmod(0o500)
+    says(elsewhere, "cannot use .*: Permission denied")
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
+def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
+    """As the one above, in a process that is not root's."""
+    short_path.chmod(0o755)
+    (short_path / "files").mkdir(mode=0o755)
+    (short_path / "run").mkdir()
+    os.chown(short_path / "run", 12345, 12345)
+    text = (
+        "import os, peerlock\n"
+        "os.setgid(12345); os.setuid(12345)\n"
+        "try:\n"
+        f"    peerlock.sync.join('sqlite://{short_path}/files/c.db')\n"
+        "except peerlock.ClusterError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=os.environ | {"XDG_RUNTIME_DIR": f"{short_path}/run"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Permission denied" in done.stdout, done
+    assert done.stdout.count("\n") == 1
+    assert os.listdir(short_path / "files") == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give files away")
+def test_a_file_of_another_user(elsewhere: Path) -> None:
+    with Engine(elsewhere) as engine:
+        engine.read()
+    elsewhere.touch()
+    os.chown(elsewhere, 12345, 12345)
+    says(elsewhere, "c.db belongs to another user; use a file of yours")
+
+
+@pytest.mark.parametrize("content", [b"no database" * 1000, b"SQLite format 3\0" * 500])
+def test_a_damaged_file(elsewhere: Path, content: bytes) -> None:
+    elsewhere.write_bytes(content)
+    says(elsewhere, "c.db is damaged or no database .*, move it away")
+
+
+def test_a_file_that_was_damaged_in_the_middle(elsewhere: Path) -> None:
+    with Engine(elsewhere) as engine:
+        engine.join("/a")
+    with closing(sqlite3.connect(elsewhere)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = elsewhere.read_bytes()
+    elsewhere.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    says(elsewhere, "c.db is damaged or no database")
+
+
+@pytest.mark.parametrize("version", [0, 1, 7])
+def test_somebody_elses_database(elsewhere: Path, version: int) -> None:
+    with closing(sqlite3.connect(elsewhere)) as db:
+        db.execute("CREATE TABLE songs (name TEXT)")
+        db.execute(f"PRAGMA user_version = {version}")
+        db.commit()
+    says(elsewhere, "c.db is somebody else's database; use another file")
+
+
+def test_a_database_of_another_version(elsewhere: Path) -> None:
+    with Engine(elsewhere) as engine:
+        engine.join("/a")
+    with closing(sqlite3.connect(elsewhere)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("PRAGMA user_version = 99")
+    says(elsewhere, "c.db was made by another version of peerlock")
+
+
+def test_a_database_that_somebody_keeps_locked(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(elsewhere) as engine:
+        me = engine.join("/a").me
+        engine.engine._opened().execute("PRAGMA busy_timeout = 50")
+        with closing(sqlite3.connect(elsewhere, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            with pytest.raises(ClusterError, match="was locked by others for 10 seconds"):
+                engine.renew(me)
+            db.execute("ROLLBACK")
+        assert len(engine.renew(me).view.members) == 1
+
+
+# A full disk
+
+
+@pytest.fixture
+def small_disk(short_path: Path) -> Iterator[Path]:
+    """A file system of its own with hardly any space, where mounting is allowed."""
+    path = short_path / "disk"
+    path.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)]
+    if not AS_ROOT or subprocess.run(["mount", *options], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(path: Path) -> Path:
+    filling = path / "filling"
+    try:
+        with filling.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 512)
+    except OSError as error:
+        assert error.errno == errno.ENOSPC
+    return filling
+
+
+def test_a_disk_that_is_full_from_the_beginning(small_disk: Path) -> None:
+    fill(small_disk)
+    says(small_disk / "c.db", "no space is left for|No space left on device")
+
+
+def test_a_disk_that_fills_up_while_in_use(small_disk: Path) -> None:
+    with Engine(small_disk / "c.db") as engine:
+        joined = engine.join("/a")
+        filling = fill(small_disk)
+        with pytest.raises(ClusterError, match="no space is left for|No space left"):
+            for _ in range(1000):
+                engine.renumber()
+        filling.unlink()
+        assert engine.renew(joined.me).deadline > 0
+        assert engine.renumber().number > joined.view.number
+
+
+def test_a_database_that_may_not_grow(path: Path, one: Engine) -> None:
+    me = one.join("/a").me
+    db = one.engine._opened()
+    db.execute("PRAGMA max_page_count = 1")  # it becomes what it needs now
+    with pytest.raises(ClusterError, match="no space is left for"):
+        one.join("x" * 100_000)
+    assert not db.in_transaction
+    assert [member.id for member in one.renew(me).view.members] == [me]
+    assert len(files(path)) == 1
+
+
+# A file that vanishes
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "all removed"])
+def test_a_database_that_vanishes_under_its_members(path: Path, how: str) -> None:
+    with Engine(path) as one, Engine(path) as two:
+        me, theirs = one.join("/a"), two.join("/b")
+        if how == "replaced":
+            shutil.copy(path, f"{path}.new")
+            os.replace(f"{path}.new", path)
+        else:
+            path.unlink()
+        if how == "all removed":
+            for name in ("-wal", "-shm"):
+                Path(f"{path}{name}").unlink(missing_ok=True)
+            shutil.rmtree(f"{path}.members")
+        for engine, joined in ((one, me), (two, theirs)):
+            with pytest.raises(Gone, match="was removed or replaced while it was in use"):
+                engine.renew(joined.me)
+        if how == "replaced":
+            return
+        again = one.join("/a", theirs.view.number)
+        assert again.view.number > theirs.view.number
+        assert len(two.join("/b", theirs.view.number).view.members) == 2
+        assert len(one.renew(again.me).view.members) == 2
+
+
+def test_members_of_a_database_that_vanishes_lose_their_locks_and_meet_again(
+    cluster: str, short_path: Path
+) -> None:
+    async def work() -> None:
+        async with (
+            peerlock.join(cluster, lease=1) as a,
+            peerlock.join(cluster, lease=1) as b,
+        ):
+            grant = await a.lock("x").acquire()
+            (short_path / "c.db").unlink()
+            async with asyncio.timeout(10):
+                assert await grant.lost
+                while len(b.host.node.view.members) + len(a.host.node.view.members) < 4:
+                    await asyncio.sleep(0.01)
+                async with b.lock("x") as theirs:
+                    assert theirs.fence > grant.fence
+
+    asyncio.run(work())
+
+
+# Places
+
+
+def test_addresses_of_clusters(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(url: str | None) -> Any:
+        engine = engine_for(url, None)
+        return getattr(engine, "path", None) or engine.cluster
+
+    assert found(None) == short_path / "peerlock" / "cluster.db"
+    assert found("sqlite:///var/a%20b.db") == Path("/var/a b.db")
+    assert found("memory://x") == "memory://x"
+    monkeypatch.setenv("PEERLOCK_CLUSTER", "sqlite:///env.db")
+    assert found(None) == Path("/env.db")
+    assert found("memory://x") == "memory://x"
+    monkeypatch.setenv("PEERLOCK_CLUSTER", "")
+    assert found(None) == short_path / "peerlock" / "cluster.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["x", "redis://localhost", "sqlite://", "sqlite:///", "sqlite://host/c.db", "/c.db"]
+)
+def test_what_names_no_cluster(url: str) -> None:
+    with pytest.raises(UsageError, match="names no cluster; use sqlite:///path/to/file"):
+        engine_for(url, None)
+
+
+@pytest.mark.parametrize("lease", [0, -1, float("nan")])
+def test_a_lease_is_longer_than_nothing(lease: float) -> None:
+    with pytest.raises(UsageError, match="a lease must be longer"):
+        engine_for("memory://x", lease)
+
+
+def test_the_own_directory_is_private(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert own_directory() == short_path / "peerlock"
+    assert own_directory().stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path / "no"))
+    assert own_directory() == Path(f"/tmp/peerlock-{os.getuid()}")
+
+
+def test_a_private_directory_that_others_can_enter(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with pytest.raises(ClusterError, match=r"others can enter .*: chmod 700 "):
+        private_directory(tmp_path)
+
+
+def test_a_private_directory_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for name in ("file", "link"):
+        with pytest.raises(ClusterError, match="cannot use|is not a directory of yours"):
+            private_directory(tmp_path / name)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give directories away")
+def test_a_private_directory_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    with pytest.raises(ClusterError, match="is not a directory of yours"):
+        private_directory(tmp_path / "theirs")
+
+
+def test_a_path_too_long_for_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    with pytest.raises(ClusterError, match="cannot listen at .*too long"):
+        peerlock.sync.join(f"sqlite://{tmp_path}/c.db")
+
+
+def test_in_memory_the_same_rules_hold() -> None:
+    async def work() -> None:
+        one, two = MemoryEngine("rules", None), MemoryEngine("rules", 60)
+        first, second = await one.join("/a"), await two.join("/b")
+        assert (first.deadline, len(second.view.members)) == (inf, 2)
+        assert (await one.renew(first.me)).view == second.view == await two.read()
+        assert (await one.renumber()).number == second.view.number + 1
+        left = await one.leave(first.me)
+        assert [member.id for member in left.members] == [second.me]
+        assert (await one.renew(first.me)).deadline == -inf
+        await two.leave(second.me)
+
+    asyncio.run(work())
