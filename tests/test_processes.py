@@ -12,7 +12,6 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
 from peerlock.api.status import survey
-from peerlock.membership.place import engine_for
 from peerlock.node.terms import SEMAPHORE
 from tests.processes import Crowd, Process, Trouble, clock_of_kill
 
@@ -68,11 +67,7 @@ def waits(cluster: str, process: Process, name: str) -> None:
     """Until it is seen waiting."""
 
     async def look() -> bool:
-        engine = engine_for(cluster, None)
-        try:
-            found = await survey(engine)
-        finally:
-            engine.close()
+        found = await survey(cluster)
         locks = {lock["name"]: lock for lock in found["locks"]}
         return process.pid in [user["pid"] for user in locks[name]["waiters"]]
 

@@ -914,11 +914,7 @@ async def test_a_survey_sees_members_holders_and_waiters(cluster: str) -> None:
             waiter = asking(nodes[1].lock("x"))
             await asyncio.sleep(0)
             await delivered(*nodes)
-            engine = engine_for(cluster, None)
-            try:
-                found = await survey(engine)
-            finally:
-                engine.close()
+            found = await survey(cluster)
         (await waiter).release()
     assert [member["answers"] for member in found["members"]] == [True] * 3
     assert [lock["name"] for lock in found["locks"]] == ["r", "x"]

@@ -123,6 +123,7 @@ class Exhibit:
     quorums: str | None = None
     losses: int = 0
     crashes: int = 0
+    returns: bool = False  # who crashes comes back
 
 
 @dataclass(frozen=True)

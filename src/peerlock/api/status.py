@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from peerlock.membership.engine import Engine
+from peerlock.membership.place import engine_for, own_directory
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
+from peerlock.node.views import View
 from peerlock.runtime.host import ask
+from peerlock.runtime.transport import UnixSockets
 
 PATIENCE = 1.0  # seconds for a member to answer
 
@@ -43,12 +46,19 @@ def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
     return {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
 
 
-async def survey(engine: Engine) -> dict[str, Any]:
+async def survey(cluster: str | None = None) -> dict[str, Any]:
     """Ask every member, without becoming one: members, locks, holders, waiters."""
-    view = await engine.read()
-    answers = await asyncio.gather(
-        *(ask(member, engine.cluster, PATIENCE) for member in view.members)
-    )
+    engine = engine_for(cluster, None)
+    transport = UnixSockets(own_directory())
+    try:
+        view = await engine.read()
+        questions = (ask(m, engine.cluster, transport, PATIENCE) for m in view.members)
+        return summed_up(view, await asyncio.gather(*questions))
+    finally:
+        engine.close()
+
+
+def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     locks: dict[str, dict[str, Any]] = {}
     members = []
     for member, answer in zip(view.members, answers, strict=True):

@@ -31,6 +31,7 @@ from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Knobs, Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
+from peerlock.runtime.transport import UnixSockets
 
 LEASE = 10.0
 
@@ -269,9 +270,7 @@ class Lock:
                 return held.pop(i)
         raise NotHeld(f"this task does not hold {self.name!r}")
 
-    async def _out_of_a_lost_lock(
-        self, grant: Grant, error: BaseException | None
-    ) -> None:
+    async def _out_of_a_lost_lock(self, grant: Grant, error: BaseException | None) -> None:
         if not grant.cancelled:
             if error is None:
                 raise Lost(f"{self.name!r} was lost while it was held")
@@ -368,6 +367,6 @@ def join(
     """
     engine = engine_for(cluster, lease)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    host = Host(engine, own_directory(), knobs)
+    host = Host(engine, UnixSockets(own_directory()), knobs)
     host.describe = lambda: describe(host.node)
     return LockNode(host)

@@ -37,6 +37,7 @@ from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Knobs, Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
+from peerlock.runtime.transport import UnixSockets
 
 T = TypeVar("T")
 
@@ -356,7 +357,7 @@ def join(
     engine = engine_for(cluster, lease)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     guard = threading.Lock()
-    host = Host(engine, own_directory(), knobs, guard)
+    host = Host(engine, UnixSockets(own_directory()), knobs, guard)
 
     def described() -> dict[str, Any]:
         with guard:

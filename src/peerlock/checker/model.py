@@ -14,13 +14,15 @@ from peerlock.core.peer import NodeId, Peer, state_fields
 class Network:
     """The order of delivery, and how much may go wrong in one run, all told.
 
-    A crashed node is gone for good, and so is what was on its way to it.
+    A crashed node is gone for good, and so is what was on its way to it; or it comes back
+    some time later, its memory lost.
     """
 
     fifo: bool
     losses: int = 0
     duplications: int = 0
     crashes: int = 0
+    returns: bool = False  # who crashes comes back
 
     def __str__(self) -> str:
         faults = [
@@ -32,6 +34,7 @@ class Network:
             )
             if count
         ]
+        faults += ["coming back"] if self.crashes and self.returns else []
         return ", ".join(["fifo" if self.fifo else "any order", *faults])
 
     @property
@@ -115,7 +118,7 @@ def exhibit(name: str) -> Model:
 
 def card_network(entry: Algorithm) -> Network:
     shown = entry.exhibit
-    return Network(fifo=entry.fifo, losses=shown.losses, crashes=shown.crashes)
+    return Network(entry.fifo, shown.losses, crashes=shown.crashes, returns=shown.returns)
 
 
 def _of_each(requests: int | tuple[int, ...] | None, nodes: int) -> tuple[int, ...] | None:

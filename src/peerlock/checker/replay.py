@@ -41,6 +41,7 @@ def replay(model: Model, schedule: list[Action], breach: Breach | None = None) -
 
 class Stage:
     def __init__(self, model: Model) -> None:
+        self.model = model
         self.trace = Trace(model.name, model.nodes)
         self.time = 0
         self.flights: list[Flight] = []
@@ -60,6 +61,8 @@ class Stage:
         self.time += 1
         node, peer = action.node, self.peers[action.node]
         match action.what:
+            case "restart":
+                self._restart(node)
             case "request":
                 self.note(Kind.REQUEST, node)
                 peer.acquire()
@@ -120,6 +123,12 @@ class Stage:
         if Down in self.peers[node].messages:
             for to in self.peers[node].others():
                 self._send(node, to, Down())
+
+    def _restart(self, node: NodeId) -> None:
+        self.gone.discard(node)
+        self.note(Kind.RESTART, node)
+        self.peers[node] = self.model.make(node)
+        self.peers[node].restart()
 
     def _carry_out(self, node: NodeId) -> None:
         for effect in self.peers[node].drain():

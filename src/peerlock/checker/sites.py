@@ -70,7 +70,7 @@ class Letter(NamedTuple):
 class Step(NamedTuple):
     """Something that can happen at a site."""
 
-    what: str  # request, read, leave, receive, timer, or one of the faults
+    what: str  # request, read, leave, receive, timer, restart, or one of the faults
     letter: int = 0
     timer: str = ""
 
@@ -179,6 +179,7 @@ class Sites:
         self.cleared = Remembered(self._clear)
         self._messages = messages
         self._peer: Peer = model.make(self.me)
+        self._fresh = self._peer.snapshot()
         self._ids: dict[Site, int] = {}
         self._local_ids: dict[Local, int] = {}
         self._outcomes: dict[tuple[int, str, int, str], Outcome] = {}
@@ -342,6 +343,8 @@ class Sites:
         local_id, knows, inbox = site
         local, network = self.locals[local_id], self.model.network
         if local.phase is Phase.CRASHED:
+            if network.returns:
+                yield RESTART, self._input(number, site, "restart")
             return
         if local.phase is Phase.IDLE and local.left:
             yield REQUEST, self._input(number, site, "request")
@@ -366,7 +369,8 @@ class Sites:
                 twice = self._add(inbox, inbox[at : at + 1])
                 yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
         if network.crashes:
-            delta = self._change(number, (self.local_id(GONE), False, ()))
+            gone = GONE._replace(left=local.left) if network.returns else GONE
+            delta = self._change(number, (self.local_id(gone), False, ()))
             yield CRASH, Special(delta, self._obituary(), fault="crash")
 
     def _obituary(self) -> Pushes:
@@ -433,7 +437,7 @@ class Sites:
         self, local_id: int, what: str, message: int, sender: NodeId, timer: str
     ) -> Outcome:
         local = self.locals[local_id]
-        self._peer.restore(local.snapshot)
+        self._peer.restore(self._fresh if what == "restart" else local.snapshot)
         then = local
         try:
             match what:
@@ -442,6 +446,9 @@ class Sites:
                     reading = what == "read"
                     then = local._replace(phase=Phase.WAITING, left=left, reading=reading)
                     (self._peer.acquire_shared if reading else self._peer.acquire)()
+                case "restart":
+                    then = local._replace(phase=Phase.IDLE)
+                    self._peer.restart()
                 case "leave":
                     then = local._replace(phase=Phase.IDLE, reading=False)
                     self._peer.release()
@@ -514,4 +521,5 @@ class Sites:
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 
 
-REQUEST, READ, LEAVE, CRASH = map(Step, ("request", "read", "leave", "crash"))
+REQUEST, READ, LEAVE = map(Step, ("request", "read", "leave"))
+CRASH, RESTART = map(Step, ("crash", "restart"))

@@ -133,6 +133,7 @@ def model_from(
         losses=network.losses if losses is None else losses,
         duplications=network.duplications if duplicates is None else duplicates,
         crashes=network.crashes if crashes is None else crashes,
+        returns=network.returns,
     )
     if forever and requests:
         raise UsageError("--forever asks without end; leave out -r")

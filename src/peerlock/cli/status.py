@@ -20,7 +20,6 @@ from peerlock.cli.output import (
     plain_table,
     print_json,
 )
-from peerlock.membership.place import engine_for
 
 EVERY = 0.5  # seconds, with --watch
 
@@ -50,14 +49,7 @@ def status(as_json: bool, watch: bool, cluster: str | None) -> None:
 
 
 def look(cluster: str | None) -> dict[str, Any]:
-    async def once() -> dict[str, Any]:
-        engine = engine_for(cluster, None)
-        try:
-            return await survey(engine)
-        finally:
-            engine.close()
-
-    return asyncio.run(once())
+    return asyncio.run(survey(cluster))
 
 
 def keep_showing(cluster: str | None) -> None:

@@ -1,9 +1,9 @@
 """The ground every algorithm stands on: inputs in, effects out, no I/O.
 
-A peer is one node's half of an algorithm.  Its host calls an input (`start`,
-`acquire`, `release`, `receive`, `timer`); the input runs to its end without waiting
-and leaves effects in its outbox; the host carries them out, in order.  The same peer
-is hosted by the simulator, by the checker and by a real lock node.
+A peer is one node's half of an algorithm.  Its host calls an input (`start` or
+`restart`, `acquire`, `release`, `receive`, `timer`); the input runs to its end without
+waiting and leaves effects in its outbox; the host carries them out, in order.  The same
+peer is hosted by the simulator, by the checker and by a real lock node.
 
 The rules that make this work:
   * State fields hold immutable values only, so a snapshot is a cheap, hashable tuple.
@@ -152,6 +152,14 @@ class Peer(ABC):
 
     def start(self) -> None:  # noqa: B027 - most algorithms wait until they are asked
         """Called once, before any other input."""
+
+    def restart(self) -> None:
+        """Called instead of `start` where the node has been here before, and has crashed.
+
+        All that it remembers is this; its user's wishes are gone too.  Most algorithms
+        have no way back, and begin as if nothing had happened.
+        """
+        self.start()
 
     @abstractmethod
     def acquire(self) -> None:

@@ -7,7 +7,8 @@ but must not block the loop.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from peerlock.node.views import MemberId, View
 
@@ -30,6 +31,7 @@ class Renewed(NamedTuple):
     view: View
     deadline: float  # -inf: we have been put out
     changed: bool  # this transaction has put somebody out
+    trouble: ClusterError | None = None  # we are in, but the view cannot be changed
 
 
 class Engine(Protocol):
@@ -60,3 +62,15 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """No more calls."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """An engine that hears of changes by itself.
+
+    Its host sets `on_change` before it joins.  It is called in the event loop, never
+    within another call of the engine: with a newer view, or with None if something has
+    happened that calls for a `renew` now, such as that our own key is gone.
+    """
+
+    on_change: Callable[[View | None], None]

@@ -13,7 +13,8 @@ import socket
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import h11
@@ -121,52 +122,54 @@ class Line:
 class Gateway:
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._current = 0  # of the endpoints
-        self._idle: list[Line] = []
-        self._watching: Line | None = None
+        self._current = 0  # the server that answered last
+        self._idle: dict[int, list[Line]] = {i: [] for i in self._servers()}
+        self._watching: tuple[int, Line] | None = None
         self._token = ""
 
     async def call(self, path: str, question: object, patience: float) -> Answer:
         """`patience`: seconds, for all servers together."""
-        share = patience / len(self.address.endpoints)
+        servers = self._servers()
+        share = patience / len(servers)
         body = msgspec.json.encode(question)
-        trouble: Exception = Elsewhere("nobody was asked")
-        for _ in self.address.endpoints:
+        troubles: list[str] = []
+        for server in servers:
             try:
                 async with asyncio.timeout(share):
-                    return await self._ask_with_password(path, body)
-            except TimeoutError:
-                trouble = Elsewhere(f"it did not answer within {share:.3g} s")
+                    answer = await self._ask_with_password(server, path, body)
             except (OSError, h11.RemoteProtocolError, Elsewhere) as error:
-                trouble = error
-            where = self._name()
-            self._go_on()
-        raise Unavailable(self._unavailable(where, trouble)) from None
+                self._give_up(server)
+                troubles.append(self._trouble(server, error))
+            else:
+                self._current = server
+                return answer
+        raise Unavailable("; ".join(troubles))
 
-    async def watch(self, key: bytes, end: bytes, patience: float) -> AsyncIterator[Any]:
+    async def watch(
+        self, key: bytes, end: bytes, patience: float
+    ) -> AsyncGenerator[Any, None]:
         """From now on, what happens to these keys; the first item says that it has begun.
 
-        It ends, or fails, when the connection does, or when its server is left for
-        another.
+        It ends, or fails, when the connection does, or when its server is given up.
         """
         wanted = {"create_request": {"key": encoded(key), "range_end": encoded(end)}}
+        server = self._current
         line: Line | None = None
         try:
             async with asyncio.timeout(patience):
-                await self._authenticate()
-                line = self._watching = await self._connect()
+                await self._authenticate(server)
+                line = await self._connect(server)
+                self._watching = server, line
                 line.ask("/v3/watch", msgspec.json.encode(wanted), self._token)
                 await line.status()
             async for item in self._items(line):
-                yield result_of(item)
-        except (OSError, TimeoutError, h11.RemoteProtocolError, Elsewhere) as error:
-            where = self._name()
-            if self._watching is line:
-                self._go_on()
-            raise Unavailable(self._unavailable(where, error)) from None
-        except Stale:
+                yield result_of(item, self.address)
+        except Stale as error:
             self._token = ""
-            raise Unavailable("etcd has forgotten us") from None
+            raise Unavailable(str(error)) from None
+        except (OSError, h11.RemoteProtocolError, Elsewhere) as error:
+            self._give_up(server)
+            raise Unavailable(self._trouble(server, error)) from None
         finally:
             if line is not None:
                 line.close()
@@ -174,17 +177,19 @@ class Gateway:
     def hang_up(self) -> None:
         """End the watch: it does not tell what it should."""
         if self._watching is not None:
-            self._watching.close()
+            _, line = self._watching
             self._watching = None
+            line.close()
 
     def close(self) -> None:
         self.hang_up()
-        while self._idle:
-            self._idle.pop().close()
+        for lines in self._idle.values():
+            while lines:
+                lines.pop().close()
 
     # Inside
 
-    async def _items(self, line: Line) -> AsyncIterator[Any]:
+    async def _items(self, line: Line) -> AsyncGenerator[Any, None]:
         """A JSON value per line."""
         begun = b""
         while data := await line.data():
@@ -195,24 +200,25 @@ class Gateway:
             if len(begun) > LARGEST:
                 raise Elsewhere("it does not stop talking")
 
-    async def _ask_with_password(self, path: str, body: bytes) -> Answer:
-        await self._authenticate()
+    async def _ask_with_password(self, server: int, path: str, body: bytes) -> Answer:
+        await self._authenticate(server)
         try:
-            return await self._ask(path, body)
+            return await self._ask(server, path, body)
         except Stale:
             self._token = ""
-        await self._authenticate()
+        await self._authenticate(server)
         try:
-            return await self._ask(path, body)
+            return await self._ask(server, path, body)
         except Stale as error:
             raise Elsewhere(str(error)) from None
 
-    async def _authenticate(self) -> None:
+    async def _authenticate(self, server: int) -> None:
         if not self.address.user or self._token:
             return
         who = {"name": self.address.user, "password": self.address.password}
+        question = msgspec.json.encode(who)
         try:
-            answer = await self._ask("/v3/auth/authenticate", msgspec.json.encode(who))
+            answer = await self._ask(server, "/v3/auth/authenticate", question)
             self._token = str(answer.body["token"])
         except Refused as error:
             if error.code == NOT_ENABLED:
@@ -220,17 +226,15 @@ class Gateway:
             text = f"etcd does not take this password of user {self.address.user!r}"
             raise Refused(text, error.code) from None
 
-    async def _ask(self, path: str, body: bytes) -> Answer:
-        while self._idle:  # it may have been closed over there, since
-            line = self._idle.pop()
-            try:
-                return await self._ask_on(line, path, body)
-            except (OSError, h11.RemoteProtocolError):
-                continue
-        return await self._ask_on(await self._connect(), path, body)
+    async def _ask(self, server: int, path: str, body: bytes) -> Answer:
+        idle = self._idle[server]
+        while idle:  # it may have been closed over there, since
+            with suppress(OSError, h11.RemoteProtocolError):
+                return await self._ask_on(server, idle.pop(), path, body)
+        return await self._ask_on(server, await self._connect(server), path, body)
 
-    async def _ask_on(self, line: Line, path: str, body: bytes) -> Answer:
-        kept = False
+    async def _ask_on(self, server: int, line: Line, path: str, body: bytes) -> Answer:
+        idle, kept = self._idle[server], False
         try:
             sent = time.monotonic()
             line.ask(path, body, self._token)
@@ -240,18 +244,18 @@ class Gateway:
                 text += data
                 if len(text) > LARGEST:
                     raise Elsewhere("it does not stop talking")
-            kept = len(self._idle) < KEPT and line.can_be_used_again()
+            kept = len(idle) < KEPT and line.can_be_used_again()
         finally:
             if kept:
-                self._idle.append(line)
+                idle.append(line)
             else:
                 line.close()
         if status == 404 and not text.startswith(b"{"):
             raise Elsewhere("it has no JSON gateway (etcd's --enable-grpc-gateway)")
         return Answer(sent, result_of(decoded(text), self.address))
 
-    async def _connect(self) -> Line:
-        host, port = self.address.endpoints[self._current]
+    async def _connect(self, server: int) -> Line:
+        host, port = self.address.endpoints[server]
         tls = self.address.tls
         reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         made = writer.get_extra_info("socket")
@@ -259,21 +263,29 @@ class Gateway:
         for option, value in KEEPALIVE.items():
             if hasattr(socket, option):
                 made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-        return Line(reader, writer, self._name())
+        return Line(reader, writer, self._name(server))
 
-    def _go_on(self) -> None:
-        """To the next server, with everything."""
-        self.close()
-        self._current = (self._current + 1) % len(self.address.endpoints)
+    def _servers(self) -> list[int]:
+        """The one that answered last comes first."""
+        number = len(self.address.endpoints)
+        return [(self._current + i) % number for i in range(number)]
 
-    def _name(self) -> str:
-        host, port = self.address.endpoints[self._current]
+    def _give_up(self, server: int) -> None:
+        """For now: the next question, and the watch, go to another one first."""
+        lines = self._idle[server]
+        while lines:
+            lines.pop().close()
+        if self._watching is not None and self._watching[0] == server:
+            self.hang_up()
+        if self._current == server:
+            self._current = (server + 1) % len(self.address.endpoints)
+
+    def _name(self, server: int) -> str:
+        host, port = self.address.endpoints[server]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def _unavailable(self, where: str, trouble: Exception) -> str:
-        others = len(self.address.endpoints) - 1
-        which = f"etcd at {where}" + (f" (and {others} more)" if others else "")
-        return f"{which} cannot be asked: {reason(trouble, bool(self.address.tls))}"
+    def _trouble(self, server: int, error: Exception) -> str:
+        return f"etcd at {self._name(server)}: {reason(error, bool(self.address.tls))}"
 
 
 def encoded(text: bytes) -> str:
@@ -287,7 +299,7 @@ def decoded(text: bytes) -> Any:
         raise Elsewhere("what answers there is not etcd's JSON gateway") from None
 
 
-def result_of(answer: Any, address: Address | None = None) -> dict[str, Any]:
+def result_of(answer: Any, address: Address) -> dict[str, Any]:
     """An error has one of several shapes: of a stream or not, of older and newer etcds."""
     if not isinstance(answer, dict):
         raise Elsewhere("what answers there is not etcd's JSON gateway")
@@ -306,8 +318,7 @@ def result_of(answer: Any, address: Address | None = None) -> dict[str, Any]:
     raise Refused(refusal(code, text, address), code)
 
 
-def refusal(code: int, text: str, address: Address | None) -> str:
-    who = f"user {address.user!r}" if address and address.user else "who gives no name"
+def refusal(code: int, text: str, address: Address) -> str:
     if "space exceeded" in text:
         return (
             "etcd is full and takes no changes: compact and defragment it, or raise its "
@@ -316,10 +327,8 @@ def refusal(code: int, text: str, address: Address | None) -> str:
     if "user name is empty" in text:
         return "etcd wants a password: etcd://user:password@host:2379/name"
     if code == PERMISSION_DENIED:
-        return (
-            f"etcd does not let {who} read and write our keys: "
-            f"grant it a role for the prefix /peerlock/{address.cluster if address else ''}/"
-        )
+        who, prefix = address.user or "you", f"/peerlock/{address.cluster}/"
+        return f"etcd does not let {who} read and write the keys below {prefix}"
     return f"etcd says: {text}"
 
 
@@ -340,5 +349,5 @@ def reason(trouble: Exception, tls: bool) -> str:
         hint = "?cert=FILE&key=FILE" if tls else "etcds://"
         return f"it closed the connection; if it always does, it may want {hint}"
     if isinstance(trouble, OSError):
-        return trouble.strerror or str(trouble)
+        return trouble.strerror or "it cannot be reached"
     return str(trouble)

@@ -22,15 +22,28 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
         raise UsageError(f"a lease must be longer than {lease} seconds; None is for ever")
     if url is None:
         return SqliteEngine(own_directory() / "cluster.db", lease)
+    if url.startswith(("etcd://", "etcds://")):
+        return etcd_engine(url, lease)
     parts = urlsplit(url)
     if parts.scheme == "memory":
         return MemoryEngine(parts.netloc + parts.path, lease)
     if parts.scheme == "sqlite" and not parts.netloc and parts.path.strip("/"):
         return SqliteEngine(Path("/" + unquote(parts.path).lstrip("/")), lease)
     raise UsageError(
-        f"{url!r} names no cluster; use sqlite:///path/to/file, or memory://name "
-        "for nodes in one process"
+        f"{url!r} names no cluster; use sqlite:///path/to/file, etcd://host:2379/name, "
+        "or memory://name for nodes in one process"
     )
+
+
+def etcd_engine(url: str, lease: float | None) -> Engine:
+    """Its package is an extra, and is imported by those who use it."""
+    try:
+        from peerlock.membership.etcd import EtcdEngine
+    except ModuleNotFoundError as error:
+        if error.name != "h11":
+            raise
+        raise ClusterError("etcd:// needs more: pip install 'peerlock[etcd]'") from None
+    return EtcdEngine(url, lease)
 
 
 def own_directory() -> Path:

@@ -669,7 +669,7 @@ class Node:
             for slot in slots:
                 if slot.peer.me != origin:
                     slot.peer.receive(origin, content)
-        if lock.stage is Stage.OPEN:
+        if lock.stage is OPEN:
             self._serve(lock)
 
     def _release_peer(self, slot: Slot) -> None:
@@ -701,12 +701,13 @@ class Node:
         while lock.waiters and self._ask(lock):
             self._start_turns(lock)
             self._let_in_whom_we_can(lock)
-        slots = lock.slots
-        if not lock.waiters and len(slots) == 1 and slots[0].idle:
-            lock.free = slots[0]
-        if not lock.marked and any(slot.idle for slot in slots):
-            lock.marked = True
-            self._marked.append(lock)
+        idle = [slot for slot in lock.slots if slot.idle]
+        if idle:
+            if idle[0].only and not lock.waiters:
+                lock.free = idle[0]
+            if not lock.marked:
+                lock.marked = True
+                self._marked.append(lock)
 
     def _start_turns(self, lock: Lock) -> None:
         """Our peers that have just been granted begin to count."""

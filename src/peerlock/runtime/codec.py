@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, reduce
 from operator import attrgetter, or_
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
@@ -54,7 +54,8 @@ def _struct(tag: int, message: type) -> type[msgspec.Struct]:
     hints = get_type_hints(message)
     if message is ToPeer:
         del hints["message"]
-        hints |= {"kind": int, "content": msgspec.Raw}
+        kind = Annotated[int, msgspec.Meta(ge=0)]
+        hints |= {"kind": kind, "content": msgspec.Raw}
     fields = list(hints.items())
     return msgspec.defstruct(message.__name__, fields, array_like=True, tag=tag)
 
@@ -88,12 +89,23 @@ class Garbage(RemoteError):
 
 
 def encode(frame: Frame) -> bytes:
-    """With its length in front."""
+    """With its length in front; a batch that is too large becomes several."""
     if type(frame) is Batch:
         body = encoder.encode((BUNDLE, *frame[:-1], _bare(frame)))
+        if len(body) > MOST_BYTES and len(frame.messages) > 1:
+            return b"".join(map(encode, _halves(frame)))
     else:
         body = encoder.encode(frame)
     return len(body).to_bytes(LENGTH, "big") + body
+
+
+def _halves(batch: Batch) -> tuple[Batch, Batch]:
+    half = len(batch.messages) // 2
+    first, second = batch.messages[:half], batch.messages[half:]
+    return (
+        batch._replace(messages=first),
+        batch._replace(first=batch.first + half, messages=second),
+    )
 
 
 def _bare(batch: Batch) -> list[tuple[Any, ...]]:
@@ -128,11 +140,20 @@ def _taking_apart(kind: type) -> Callable[[Any], tuple[Any, ...]]:
     return attrgetter(*names)
 
 
+REFUSALS = (
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+    UsageError,  # no such algorithm
+    IndexError,  # no such type of message
+)
+
+
 def decode(body: bytes | memoryview) -> Frame:
     try:
         frame = frames.decode(body)
         return _batch(frame) if type(frame) is Bundle else frame
-    except (msgspec.DecodeError, UsageError, IndexError, RecursionError) as error:
+    except REFUSALS as error:
         raise Garbage(str(error)) from None
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import struct
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, Frame, Garbage, decode, encode
-
 
 AT_ONCE = 64 * 1024  # bytes
 
@@ -33,10 +31,11 @@ class Connection(asyncio.BufferedProtocol):
         self._arrived = memoryview(bytearray(AT_ONCE))
         self._incomplete = b""  # the beginning of a frame
         self._ended = False
+        self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if self._ended or not same_user(transport.get_extra_info("socket")):
+        if self._ended or not self.admits(transport):
             self.end()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -91,11 +90,3 @@ def give_up_descriptor(number: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(nothing, number, inheritable=False)
         os.close(nothing)
-
-
-def same_user(connection: socket.socket) -> bool:
-    """Whoever is at the other end of a Unix socket runs as we do."""
-    size = struct.calcsize("3i")
-    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    _pid, uid, _gid = struct.unpack("3i", peer)
-    return bool(uid == os.getuid())

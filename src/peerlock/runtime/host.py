@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections.abc import Callable, Coroutine
 from math import inf
-from pathlib import Path
 from typing import Any, cast
 
 from peerlock.core.peer import RemoteError
@@ -21,7 +19,8 @@ from peerlock.node.node import Knobs, Node
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
-from peerlock.runtime.connection import Connection, give_up_descriptor
+from peerlock.runtime.connection import Connection
+from peerlock.runtime.transport import Transport
 
 # A look at the members when nothing calls for it, in seconds; and how soon we try again to
 # reach somebody who is still a member.
@@ -48,7 +47,7 @@ class Host:
     def __init__(
         self,
         engine: Engine,
-        directory: Path,
+        transport: Transport,
         knobs: Knobs | None = None,
         guard: contextlib.AbstractContextManager[Any] | None = None,
         describe: Callable[[], dict[str, Any]] | None = None,
@@ -56,7 +55,8 @@ class Host:
         self.engine = engine
         self.node = Node(time.monotonic, knobs)
         self.guard = guard or contextlib.nullcontext()
-        self.address = str(directory / f"{secrets.token_hex(8)}.sock")
+        self.transport = transport
+        self.address = ""  # where others reach us, once we have started
         self.describe = describe or dict
         self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
         self.strangers = 0  # connections that were refused
@@ -85,14 +85,7 @@ class Host:
         self.started = True
         self.loop = asyncio.get_running_loop()
         try:
-            self._server = await self.loop.create_unix_server(
-                self._accept, self.address, start_serving=False
-            )
-        except OSError as error:
-            self._stopped = True
-            raise ClusterError(f"cannot listen at {self.address}: {error}") from None
-        try:
-            await self._server.start_serving()
+            self.address = await self.transport.listen(self._accept)
             await self._join()
         except BaseException:
             self._close()
@@ -126,13 +119,12 @@ class Host:
         self._stopped = True
         if self._end_of_lease:
             self._end_of_lease.cancel()
-        self._server.close()
+        self.transport.close()
         for way in self._ways.values():
             if way.connection:
                 way.connection.finish()
         for connection in [*self._incoming, *self._unknown]:
             connection.finish()
-        Path(self.address).unlink(missing_ok=True)
         self.engine.close()
 
     def abandon(self) -> None:
@@ -144,8 +136,7 @@ class Host:
             ways = (way.connection for way in self._ways.values() if way.connection)
             for connection in [*ways, *self._incoming, *self._unknown]:
                 connection.abandon()
-            for listening in self._server.sockets:
-                give_up_descriptor(listening.fileno())
+            self.transport.abandon()
 
     def must_be_in(self) -> None:
         """Under `guard`: those who wait when we leave are told, and nobody comes later."""
@@ -332,10 +323,9 @@ class Host:
     async def _connect(self, member: MemberId, way: Way) -> None:
         """Until it is reached, or no member any more."""
         while self._ways.get(member) is way and not self._stopped:
+            connection = Connection(self)
             try:
-                _, connection = await self.loop.create_unix_connection(
-                    lambda: Connection(self), self._addresses[member]
-                )
+                await self.transport.connect(self._addresses[member], connection)
             except OSError:  # it may be dead: whoever keeps the members knows
                 self._look_soon()
                 await asyncio.sleep(way.pause)
@@ -418,7 +408,9 @@ def margin(lease: float) -> float:
     return min(0.5, lease / 10)
 
 
-async def ask(member: Member, cluster: str, timeout: float) -> dict[str, Any] | None:
+async def ask(
+    member: Member, cluster: str, transport: Transport, timeout: float
+) -> dict[str, Any] | None:
     """What goes on at a member, as it says; None if it does not answer in time."""
     answer: asyncio.Future[dict[str, Any] | None] = asyncio.Future()
 
@@ -433,12 +425,10 @@ async def ask(member: Member, cluster: str, timeout: float) -> dict[str, Any] | 
             if not answer.done():
                 answer.set_result(None)
 
-    loop = asyncio.get_running_loop()
+    connection = Connection(Asker())
     try:
         async with asyncio.timeout(timeout):
-            _, connection = await loop.create_unix_connection(
-                lambda: Connection(Asker()), member.address
-            )
+            await transport.connect(member.address, connection)
             connection.send(Ask(VERSION, cluster))
             try:
                 return await answer

@@ -43,9 +43,8 @@ class ByHand:
         self.algorithm = algorithm(name)
         self.members = tuple(range(1, nodes + 1))
         make = self.algorithm.peer
-        self.peers: dict[NodeId, Peer] = {
-            i: make(i, self.members, **settings) for i in self.members
-        }
+        self._make = lambda i: make(i, self.members, **settings)
+        self.peers: dict[NodeId, Peer] = {i: self._make(i) for i in self.members}
         self.flying: list[Flight] = []
         self.timers: set[tuple[NodeId, str]] = set()
         self.gone: set[NodeId] = set()
@@ -99,6 +98,16 @@ class ByHand:
         self.judge.fences = False
         if Down in self.algorithm.peer.messages:
             self._report_down(node)
+
+    def restart(self, node: NodeId) -> list[Effect]:
+        """It comes back, its memory lost."""
+        if node not in self.gone:
+            raise UsageError(f"{node} has not crashed")
+        self._step(Kind.RESTART, node)
+        self.gone.remove(node)
+        self.peers[node] = self._make(node)
+        self.peers[node].restart()
+        return self._carry_out(node)
 
     def _report_down(self, node: NodeId) -> None:
         for to in self.members:

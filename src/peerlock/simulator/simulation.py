@@ -308,7 +308,7 @@ class Simulation:
         self._gone.discard(node)
         self._note(Kind.RESTART, node)
         self._peers[node] = self._make_peer(node)
-        self._peers[node].start()
+        self._peers[node].restart()
         self.scenario.load.left(self, node)
 
     # Messages

@@ -13,7 +13,7 @@ a story is true if that gives the same text.
     3 leaves
     everything is quiet
 
-Other steps are `3 crashes` and, where an algorithm has timers, `3 timer token fires`.
+Other steps are `3 crashes`, `3 restarts`, and `3 timer token fires` where there are timers.
 
 For algorithms on quorums there is a line `S7 = {2, 7, 10, 13}` for every node, for those
 on a topology one like `topology edges:1-2,2-3`.
@@ -45,7 +45,8 @@ from peerlock.traces.trace import Kind, Trace
 HEADER = re.compile(r"(algorithm|nodes|topology) (\S+)")
 SET = re.compile(r"S(\d+) = \{([\d, ]+)\}")
 STEP = re.compile(
-    r"(\d+) (requests|leaves|crashes|timer (\w+) fires|receives ([A-Z_]+) from (\d+))"
+    r"(\d+) (requests|leaves|crashes|restarts|timer (\w+) fires"
+    r"|receives ([A-Z_]+) from (\d+))"
 )
 
 
@@ -105,6 +106,8 @@ class Story:
         if match[2] == "crashes":
             self.cluster.crash(node)
             return []
+        if match[2] == "restarts":
+            return self.cluster.restart(node)
         if match[3]:
             return self.cluster.fire(node, match[3])
         return self.cluster.deliver(int(match[5]), node, match[4])

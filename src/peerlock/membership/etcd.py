@@ -1,0 +1,560 @@
+"""Members on many machines, kept by etcd.
+
+What is in etcd, for the cluster `prod`:
+
+  /peerlock/prod/view          the view: its number, its members, and the cluster's name
+  /peerlock/prod/members/ID    one key per member, under its lease: it is there as long
+                               as the member is in touch with etcd
+
+**All members see the same views in the same order**, because a view is the value of one
+key.  It is only ever replaced by a transaction that compares the whole old value and
+writes a higher number; etcd carries out transactions one after the other.  Whoever joins
+or leaves changes the view and its own key in one.  When a lease runs out, etcd removes the
+member's key, and a survivor, who watches, writes the view without it: the transaction
+compares that the key is really not there, so no member is ever put out whose lease etcd
+has not let expire.  All survivors see the key go; the first in the view acts at once, the
+others a little later each, if it has not.
+
+**Numbers, and so fences, grow.**  etcd's own revisions would be a number that all agree on,
+but a busy etcd outgrows the 31 bits that a fence has for it.  So it is a counter, which is
+moved to the seconds since 2024 whenever it is behind them.  If the keys are deleted, or
+etcd is restored from an older backup, the next view is still numbered higher than all
+before, as long as there was less than one change per second over all that time and
+somebody's clock is right; and whoever was a member then carries the number that it has
+seen into the new view in any case (`beyond`).  A clock that is far ahead (beyond 2057) is
+not believed.  A member that sees the number fall, or the view gone, has lost everything
+(`Gone`) and joins again.
+
+**A lease is counted from before the keepalive was sent**, on our own clock.  That is not
+enough: a server that was the leader, was stopped, and goes on, may answer a keepalive
+before it notices that there is another leader, who knows nothing of it (seen with etcd
+3.5.1).  So each keepalive is followed by a linearizable read, which a deposed leader cannot
+answer by itself, and counts only if both were answered in the same term of office.  That
+read is also how a member finds out that it was put out, and what its watch may have
+missed; it is answered from memory, and as long as there is no news, its size does not
+depend on the number of members.
+
+Leases have whole seconds, and etcd grants none shorter than one and a half times its
+election time-out (2 s unless told otherwise).  A lease is rounded up to what etcd grants,
+and `lease` says so after joining: as nobody else goes on earlier, nobody has to stop
+earlier either.
+
+**Why the JSON gateway.**  The clients that the package registry has have been abandoned
+for years or need generated code that conflicts with others' protobuf.  gRPC itself means
+20 MB, threads of its own and trouble after a fork, which we support.  The gateway is part
+of every etcd server since 3.4, watches included, and needs an HTTP/1.1 parser: h11, pure
+Python, 0.2 MB, no dependencies, imported in milliseconds, and `peerlock lock` shall start
+quickly.  Sockets and TLS are asyncio's.  What it costs: with --client-cert-auth, the
+servers' own certificates must be good for clients, too, as the gateway is one.
+
+**Watches**: each time one is begun, the view is read once it is known to run, so nothing is
+missed, whatever was compacted meanwhile.  Should a watch be silent without saying so, the
+next but one renewal notices and begins another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from base64 import b64decode
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from functools import partial
+from math import ceil, inf
+from typing import Any, NamedTuple
+
+import msgspec
+
+from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
+from peerlock.membership.etcd_address import parse
+from peerlock.membership.etcd_gateway import (
+    LEASE_NOT_FOUND,
+    Gateway,
+    Refused,
+    encoded,
+)
+from peerlock.membership.sqlite import BEGINNING
+from peerlock.node.views import Member, MemberId, View
+
+FORMAT = 1
+PATIENCE = 10.0  # seconds for a question that is not about our lease
+PATIENCE_TO_LEAVE = 3.0
+RETRY = 0.05  # seconds until a broken watch is begun again, then longer and longer
+RETRY_AT_MOST = 1.0
+STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
+TERMS = 5  # of office that may end while we renew
+HIGHEST = (1 << 31) - 1  # what a fence has room for
+BELIEVABLE = 1 << 30  # a clock that says more seconds than that is wrong
+
+
+class Content(msgspec.Struct):
+    """What the view's key holds."""
+
+    format: int
+    number: int
+    name: str
+    members: list[tuple[int, str, int]]
+
+
+class State(NamedTuple):
+    """The view, as etcd has it."""
+
+    view: View
+    name: str
+    raw: bytes  # what the key holds; nothing: there is no key
+    revision: int  # at which it was written
+
+
+class Snapshot(NamedTuple):
+    """The view, and who is alive, at one moment."""
+
+    state: State
+    leases: dict[MemberId, int]  # of those whose keys are there
+    term: int  # of office of etcd's leader
+
+    @property
+    def dead(self) -> set[MemberId]:
+        return {m.id for m in self.state.view.members} - set(self.leases)
+
+
+class Change(NamedTuple):
+    """A view to be written, and what goes with it."""
+
+    number: int
+    members: tuple[Member, ...]
+    leases: dict[MemberId, int]
+    operations: list[dict[str, Any]]
+    absent: set[MemberId]  # whose keys must not be there
+
+
+Proposal = Callable[[Snapshot], Change | None]
+
+NOTHING = State(View(0, ()), "", b"", 0)
+
+
+class EtcdEngine:
+    def __init__(self, url: str, lease: float | None) -> None:
+        address = parse(url)
+        self.lease = lease
+        self.cluster = ""  # known once we have read it
+        self.on_change: Callable[[View | None], None] = lambda view: None
+
+        self._wanted_lease = lease
+        self._prefix = f"/peerlock/{address.cluster}/".encode()
+        self._gateway = Gateway(address)
+        self._me: MemberId = 0
+        self._lease_id = 0
+        self._known = NOTHING
+        self._highest = 0  # the number of a view that we have seen
+        self._missed = 0  # revision of a view that we had to read, and no watch told us
+        self._heard = 0  # revision of the newest view that a watch told us
+        self._gone: set[MemberId] = set()  # whose keys went, and who are in the view
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._burying = False
+
+    # The interface
+
+    async def join(self, address: str, beyond: int = 0) -> Joined:
+        if self._wanted_lease is None:
+            raise ClusterError(
+                "between machines a member needs a lease: whether one that is silent is "
+                "dead or cut off, nobody can tell"
+            )
+        self._end_tasks()
+        lease_id, ttl, deadline = await self._granted(ceil(self._wanted_lease))
+        try:
+            proposal = partial(self._with_us, address, lease_id, beyond)
+            state, leases, _ = await self._change(proposal, PATIENCE)
+        except BaseException as error:
+            await self._revoke(lease_id)
+            if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
+                text = f"etcd was so slow that our lease of {ttl} s ran out"
+                raise ClusterError(text) from None
+            raise
+        self._me = next(i for i, lease in leases.items() if lease == lease_id)
+        self._lease_id, self.lease = lease_id, float(ttl)
+        self._known, self.cluster = state, state.name
+        self._highest = max(self._highest, state.view.number)
+        self._heard = self._missed = state.revision
+        self._gone.clear()
+        self._burying = False
+        self._spawn(self._watch())
+        return Joined(state.view, self._me, deadline)
+
+    async def renew(self, me: MemberId) -> Renewed:
+        for _ in range(TERMS):
+            sent, ttl, term = await self._kept_alive()
+            before = self._highest  # a read that begins now shows no older view
+            snapshot = await self._stayed(me)
+            if snapshot.term == term:
+                break
+        else:
+            raise ClusterError("etcd's leader changes all the time; is it overloaded?")
+        must_not_go_back(snapshot.state, before)
+        found, trouble = snapshot.state.view.number, None
+        if snapshot.dead:
+            try:
+                snapshot = await self._change(self._without_dead, self._patience)
+            except ClusterError as error:  # it does not take our lease away
+                trouble = error
+        view = snapshot.state.view
+        self._highest = max(self._highest, view.number)
+        self._mind_the_watch(snapshot.state)
+        deadline = sent + ttl if ttl and me in snapshot.leases else -inf
+        return Renewed(view, deadline, view.number != found, trouble)
+
+    async def renumber(self) -> View:
+        start = self._known.view.number
+
+        def higher(snapshot: Snapshot) -> Change | None:
+            view = snapshot.state.view
+            if view.number > start:
+                return None
+            number = self._next_number(view.number)
+            return Change(number, view.members, snapshot.leases, [], set())
+
+        return (await self._change(higher, PATIENCE)).state.view
+
+    async def leave(self, me: MemberId) -> View:
+        ours = me == self._me
+        if ours:
+            self._end_tasks()
+        try:
+            changed = await self._change(partial(self._without, me), PATIENCE_TO_LEAVE)
+            return changed.state.view
+        finally:
+            if ours:
+                await self._revoke(self._lease_id)
+
+    async def read(self) -> View:
+        state = (await self._snapshot(PATIENCE)).state
+        self.cluster = state.name
+        return state.view
+
+    @property
+    def lock_file(self) -> None:
+        return None
+
+    def abandon(self) -> None:
+        """In a forked child: the connections are our parent's, and stay as they are."""
+
+    def close(self) -> None:
+        self._end_tasks()
+        self._gateway.close()
+
+    # Views that we propose; None: it is as it should be
+
+    def _with_us(
+        self, address: str, lease_id: int, beyond: int, snapshot: Snapshot
+    ) -> Change | None:
+        """We, as a new member, and without those who are dead, or were ourselves."""
+        if lease_id in snapshot.leases.values():
+            return None
+        view, leases = snapshot.state.view, dict(snapshot.leases)
+        former = leases.pop(self._me, None)
+        number = self._next_number(max(view.number, beyond))
+        staying = tuple(m for m in view.members if m.id in leases)
+        mine = {"address": address, "pid": os.getpid(), "host": socket.gethostname()}
+        key = self._member_key(number)
+        value = msgspec.json.encode(mine)
+        operations = [put(key, value, lease_id)]
+        if former is not None:
+            operations.append(delete(self._member_key(self._me)))
+        return Change(
+            number,
+            (*staying, Member(number, address, os.getpid())),
+            {**leases, number: lease_id},
+            operations,
+            snapshot.dead - {self._me},
+        )
+
+    def _without(self, me: MemberId, snapshot: Snapshot) -> Change | None:
+        view, leases = snapshot.state.view, dict(snapshot.leases)
+        if me not in leases and all(m.id != me for m in view.members):
+            return None
+        leases.pop(me, None)
+        staying = tuple(m for m in view.members if m.id in leases)
+        number = self._next_number(view.number)
+        operations = [delete(self._member_key(me))]
+        return Change(number, staying, leases, operations, snapshot.dead - {me})
+
+    def _without_dead(self, snapshot: Snapshot) -> Change | None:
+        view, dead = snapshot.state.view, snapshot.dead
+        if not dead:
+            return None
+        staying = tuple(m for m in view.members if m.id not in dead)
+        return Change(self._next_number(view.number), staying, snapshot.leases, [], dead)
+
+    def _next_number(self, number: int) -> int:
+        number = max(number, self._highest) + 1
+        seconds = int(time.time()) - BEGINNING
+        if seconds < BELIEVABLE:
+            number = max(number, seconds)
+        if number > HIGHEST:
+            raise ClusterError("this cluster's numbers are used up; take another name")
+        return number
+
+    # Transactions
+
+    async def _change(self, proposal: Proposal, patience: float) -> Snapshot:
+        """Until nothing is left to change; whoever is overtaken looks again."""
+        given_up = time.monotonic() + patience
+        snapshot = await self._snapshot(patience)
+        while change := proposal(snapshot):
+            if time.monotonic() >= given_up:
+                raise ClusterError("the members of this cluster change too fast")
+            snapshot = await self._commit(snapshot, change, patience)
+        return snapshot
+
+    async def _snapshot(self, patience: float) -> Snapshot:
+        answer = await self._gateway.call(
+            "/v3/kv/txn", {"success": self._ranges()}, patience
+        )
+        return self._seen(answer.body)
+
+    async def _commit(
+        self, snapshot: Snapshot, change: Change, patience: float
+    ) -> Snapshot:
+        old = snapshot.state
+        name = old.name or secrets.token_hex(16)
+        members = [(m.id, m.address, m.pid) for m in change.members]
+        raw = msgspec.json.encode(Content(FORMAT, change.number, name, members))
+        key = self._prefix + b"view"
+        unchanged = value_is(key, old.raw) if old.raw else absent(key)
+        question = {
+            "compare": [unchanged, *(absent(self._member_key(i)) for i in change.absent)],
+            "success": [put(key, raw), *change.operations],
+            "failure": self._ranges(),
+        }
+        answer = (await self._gateway.call("/v3/kv/txn", question, patience)).body
+        if not answer.get("succeeded"):
+            return self._seen(answer)
+        revision = int(answer["header"]["revision"])
+        state = State(View(change.number, change.members), name, raw, revision)
+        self._learn(state)
+        return Snapshot(state, change.leases, term_of(answer))
+
+    async def _stayed(self, me: MemberId) -> Snapshot:
+        """Whether all is as we know it; if not, how it is."""
+        known, mine = self._known, self._member_key(me)
+        compare = [
+            is_equal(self._prefix + b"view", "MOD", "mod_revision", known.revision),
+            {**absent(mine), "result": "GREATER"},
+        ]
+        count = ranged(self._prefix + b"members/", count_only=True)
+        question = {"compare": compare, "success": [count], "failure": self._ranges()}
+        answer = (await self._gateway.call("/v3/kv/txn", question, self._patience)).body
+        if not answer.get("succeeded"):
+            return self._seen(answer)
+        alive = int(answer["responses"][0]["response_range"].get("count", 0))
+        if alive != len(known.view.members):
+            return await self._snapshot(self._patience)
+        leases = {member.id: 0 for member in known.view.members}
+        return Snapshot(known, leases, term_of(answer))
+
+    def _ranges(self) -> list[dict[str, Any]]:
+        members = ranged(self._prefix + b"members/", keys_only=True)
+        return [{"request_range": {"key": encoded(self._prefix + b"view")}}, members]
+
+    def _seen(self, answer: dict[str, Any]) -> Snapshot:
+        of_view, of_members = (r["response_range"] for r in answer["responses"])
+        state = NOTHING
+        for pair in of_view.get("kvs", ()):
+            state = self._state(pair)
+        leases = {
+            self._id_of(b64decode(pair["key"])): int(pair.get("lease", 0))
+            for pair in of_members.get("kvs", ())
+        }
+        self._learn(state)
+        return Snapshot(state, leases, term_of(answer))
+
+    def _state(self, pair: dict[str, Any]) -> State:
+        raw = b64decode(pair.get("value", ""))
+        try:
+            content = msgspec.json.decode(raw, type=Content)
+        except msgspec.DecodeError:
+            content = None
+        if content is None or content.format != FORMAT:
+            where = self._prefix.decode()
+            raise ClusterError(f"{where}view was written by another version, or by others")
+        members = tuple(Member(*member) for member in content.members)
+        view = View(content.number, members)
+        return State(view, content.name, raw, int(pair["mod_revision"]))
+
+    def _learn(self, state: State) -> None:
+        """The newest that we know of; answers may overtake one another."""
+        if state.revision > self._known.revision:
+            self._known = state
+
+    def _member_key(self, me: MemberId) -> bytes:
+        return self._prefix + f"members/{me}".encode()
+
+    def _id_of(self, key: bytes) -> MemberId:
+        text = key.rpartition(b"/")[2]
+        return int(text) if text.isdigit() else -1
+
+    # Leases
+
+    @property
+    def _patience(self) -> float:
+        """For a question about our lease: there must be time for more of them."""
+        return PATIENCE if self.lease is None else min(PATIENCE, self.lease / 2)
+
+    async def _granted(self, seconds: int) -> tuple[int, int, float]:
+        answer = await self._gateway.call("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
+        ttl = int(answer.body["TTL"])
+        return int(answer.body["ID"]), ttl, answer.sent + ttl
+
+    async def _kept_alive(self) -> tuple[float, int, int]:
+        """When it was sent, for how long it holds (0: it has run out), in which term."""
+        question = {"ID": self._lease_id}
+        answer = await self._gateway.call("/v3/lease/keepalive", question, self._patience)
+        return answer.sent, int(answer.body.get("TTL", 0)), term_of(answer.body)
+
+    async def _revoke(self, lease_id: int) -> None:
+        with suppress(ClusterError):  # it runs out by itself
+            await self._gateway.call(
+                "/v3/lease/revoke", {"ID": lease_id}, PATIENCE_TO_LEAVE
+            )
+
+    # Watching
+
+    async def _watch(self) -> None:
+        pause = RETRY
+        while True:
+            begun = time.monotonic()
+            with suppress(ClusterError):  # renewals say what is wrong, if it does not pass
+                await self._watch_once()
+            if time.monotonic() - begun > RETRY_AT_MOST:
+                pause = RETRY
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RETRY_AT_MOST)
+
+    async def _watch_once(self) -> None:
+        told = self._gateway.watch(self._prefix, end_of(self._prefix), PATIENCE)
+        async with aclosing(told):
+            async for item in told:
+                if item.get("canceled"):
+                    return
+                if item.get("created"):
+                    await self._catch_up()
+                self._hear(item.get("events", ()))
+
+    async def _catch_up(self) -> None:
+        """With what happened before the watch began."""
+        snapshot = await self._snapshot(self._patience)
+        self._news(snapshot.state)
+        self._mourn(snapshot.dead)
+
+    def _hear(self, events: list[dict[str, Any]]) -> None:
+        gone = set()
+        for event in events:
+            pair, deleted = event["kv"], event.get("type") == "DELETE"
+            key = b64decode(pair["key"])
+            if key == self._prefix + b"view":
+                if deleted:
+                    self.on_change(None)
+                else:
+                    self._news(self._state(pair))
+            elif deleted:
+                gone.add(self._id_of(key))
+        self._mourn(gone)
+
+    def _news(self, state: State) -> None:
+        """A view that a watch has told us, or that we have written unasked."""
+        self._heard = max(self._heard, state.revision)
+        self._learn(state)
+        if state.view.number > self._highest:
+            self._highest = state.view.number
+            self._gone &= {member.id for member in state.view.members}
+            self.on_change(state.view)
+
+    def _mind_the_watch(self, state: State) -> None:
+        """If it has not told by now what a renewal found a while ago, begin another."""
+        if self._missed > self._heard:
+            self._heard = self._missed
+            self._gateway.hang_up()
+        self._missed = state.revision
+
+    def _mourn(self, gone: set[MemberId]) -> None:
+        """Put them out: the first of the survivors at once, the others if it does not."""
+        members = [member.id for member in self._known.view.members]
+        self._gone |= gone & set(members)
+        if self._me in self._gone:
+            self._gone.clear()
+            self.on_change(None)
+        elif self._gone and self._me in members and not self._burying:
+            survivors = [member for member in members if member not in self._gone]
+            self._burying = True
+            self._spawn(self._bury(survivors.index(self._me)))
+
+    async def _bury(self, rank: int) -> None:
+        try:
+            await asyncio.sleep(rank * STAGGER)
+            while self._gone:  # a newer view, from whomever, is without them
+                self._gone.clear()
+                snapshot = await self._change(self._without_dead, self._patience)
+                self._news(snapshot.state)
+        except ClusterError:
+            pass  # the next renewal does it
+        finally:
+            self._burying = False
+
+    # Tasks
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _end_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+
+def must_not_go_back(state: State, before: int) -> None:
+    if not state.revision:
+        raise Gone("this cluster's keys were removed from etcd")
+    if state.view.number < before:
+        raise Gone("etcd has gone back to older members: was a backup restored?")
+
+
+# Parts of questions, as the gateway wants them
+
+
+def put(key: bytes, value: bytes, lease: int = 0) -> dict[str, Any]:
+    pair = {"key": encoded(key), "value": encoded(value), "lease": lease}
+    return {"request_put": pair}
+
+
+def delete(key: bytes) -> dict[str, Any]:
+    return {"request_delete_range": {"key": encoded(key)}}
+
+
+def ranged(prefix: bytes, **options: bool) -> dict[str, Any]:
+    keys = {"key": encoded(prefix), "range_end": encoded(end_of(prefix))}
+    return {"request_range": {**keys, **options}}
+
+
+def is_equal(key: bytes, target: str, field: str, value: Any) -> dict[str, Any]:
+    return {"key": encoded(key), "target": target, "result": "EQUAL", field: value}
+
+
+def absent(key: bytes) -> dict[str, Any]:
+    return is_equal(key, "CREATE", "create_revision", 0)
+
+
+def value_is(key: bytes, value: bytes) -> dict[str, Any]:
+    return is_equal(key, "VALUE", "value", encoded(value))
+
+
+def end_of(prefix: bytes) -> bytes:
+    """The first key that is beyond all with this prefix."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def term_of(answer: dict[str, Any]) -> int:
+    return int(answer["header"].get("raft_term", 0))
