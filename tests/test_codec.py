@@ -264,12 +264,13 @@ def connection() -> tuple[Connection, Heard, Wire]:
 
 def feed(connection: Connection, data: bytes) -> None:
     """As an event loop does, which stops when the connection has ended."""
-    while data and not cast(Wire, connection._transport).aborted:
+    start = 0
+    while start < len(data) and not cast(Wire, connection._transport).aborted:
         buffer = connection.get_buffer(-1)
-        size = min(len(buffer), len(data))
-        buffer[:size] = data[:size]
-        connection.buffer_updated(size)
-        data = data[size:]
+        part = data[start : start + len(buffer)]
+        buffer[: len(part)] = part
+        connection.buffer_updated(len(part))
+        start += len(part)
 
 
 SAMPLE: list[Frame] = [

@@ -82,6 +82,11 @@ from peerlock.algorithms.ricart_agrawala_broadcast import (
 from peerlock.algorithms.ricart_agrawala_broadcast_ordered import (
     RicartAgrawalaBroadcastOrdered,
 )
+from peerlock.algorithms.ricart_agrawala_failures import (
+    RicartAgrawalaFailures,
+    RicartAgrawalaTwice,
+    RicartAgrawalaUnannounced,
+)
 from peerlock.algorithms.ricart_agrawala_implicit import (
     RicartAgrawalaImplicit,
     RicartAgrawalaUntimely,
@@ -304,6 +309,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="N light, ≤ 2N−1",
+    ),
+    Algorithm(
+        name="ricart-agrawala-failures",
+        peer=RicartAgrawalaFailures,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1) when nothing fails",
+        outlasting=("reply", "probe", "restart", "settle"),
+        exhibit=Exhibit(crashes=1, returns=True),
     ),
     Algorithm(
         name="carvalho-roucairol",
@@ -765,6 +780,27 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="museum",
         messages="N light, 2 heavy, on a broadcast medium",
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="ricart-agrawala-twice",
+        peer=RicartAgrawalaTwice,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1) when nothing fails",
+        outlasting=("reply", "probe", "restart", "settle"),
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-unannounced",
+        peer=RicartAgrawalaUnannounced,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1) when nothing fails",
+        outlasting=("reply", "probe", "restart", "settle"),
         verdict="exclusion",
     ),
     Algorithm(

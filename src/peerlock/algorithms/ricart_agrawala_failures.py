@@ -51,7 +51,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from peerlock.algorithms.ricart_agrawala import Request
-from peerlock.core.bits import Nodes, all_but, bits, nodes_in
+from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, setting
 
 
@@ -62,7 +62,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class AreYouThere:
-    sequence_number: int  # of the REQUEST, if that is what an answer is awaited to
+    sequence_number: int  # of the REQUEST; 0 if it is a JOIN that was not answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Acknowledge:
 
 @dataclass(frozen=True, slots=True)
 class Initialize:
-    names: Nodes
+    names: tuple[NodeId, ...]
     highest_sequence_number: int
 
 
@@ -178,8 +178,8 @@ class RicartAgrawalaFailures(Peer):
     # Who of them was asked ARE_YOU_THERE, and has not answered yet.
     suspects: Nodes = 0
 
-    # The nodes whose REQUEST we have not answered yet.
-    reply_deferred: Nodes = 0
+    # The nodes whose REQUEST we have not answered yet, each with its number.
+    reply_deferred: tuple[tuple[NodeId, int], ...] = ()
 
     # Whose sponsor we are to be.
     sponsored: Nodes = 0
@@ -239,7 +239,7 @@ class RicartAgrawalaFailures(Peer):
             return
         k = message.sequence_number
         if self.we_came_first(k, j):
-            self.reply_deferred |= 1 << j
+            self.reply_deferred = tuple(sorted({*self.reply_deferred, (j, k)}))
         else:
             self.send(j, Reply(k))
         self.hear(j, k)
@@ -270,9 +270,9 @@ class RicartAgrawalaFailures(Peer):
 
     def end(self) -> None:
         self.requesting = self.holding = False
-        deferred, self.reply_deferred = self.reply_deferred, 0
-        for j in nodes_in(deferred):
-            self.send(j, self.late_reply(j))
+        deferred, self.reply_deferred = self.reply_deferred, ()
+        for j, k in deferred:
+            self.send(j, Reply(k))
         self.see_what_is_wanted()
 
     # Whom we wait for: their answers, and whether they are there at all
@@ -327,8 +327,9 @@ class RicartAgrawalaFailures(Peer):
         match name:
             case "reply":
                 self.suspects = self.awaiting
+                joining = self.standing is Standing.JOINING
                 for j in nodes_in(self.suspects):
-                    self.send(j, AreYouThere(self.our_sequence_number))
+                    self.send(j, AreYouThere(0 if joining else self.our_sequence_number))
                 self.set_timer("probe", self.time_for_answers)
             case "probe":
                 self.have_failed(self.suspects)
@@ -339,12 +340,11 @@ class RicartAgrawalaFailures(Peer):
                 self.settle()
 
     def receive_are_you_there(self, j: NodeId, message: AreYouThere) -> None:
-        if (self.sponsored | self.reply_deferred) >> j & 1:
+        k = message.sequence_number
+        if k and (j, k) not in self.reply_deferred and self.names >> j & 1:
+            self.receive_request(j, Request(k))
+        if (j, k) in self.reply_deferred or (not k and self.sponsored >> j & 1):
             self.send(j, YesIAmHere())
-        elif self.names >> j & 1:
-            self.receive_request(j, Request(message.sequence_number))
-            if self.reply_deferred >> j & 1:
-                self.send(j, YesIAmHere())
 
     def receive_yes_i_am_here(self, j: NodeId, message: YesIAmHere) -> None:
         self.is_there(j)
@@ -366,7 +366,9 @@ class RicartAgrawalaFailures(Peer):
     def strike_off(self, nodes: Nodes) -> None:
         """Pretend that they have replied."""
         self.names &= ~nodes
-        self.reply_deferred &= ~nodes
+        self.reply_deferred = tuple(
+            (j, k) for j, k in self.reply_deferred if not nodes >> j & 1
+        )
         self.sponsored &= ~nodes
         self.suspects &= ~nodes
         waited_for = self.awaiting & nodes
@@ -390,7 +392,7 @@ class RicartAgrawalaFailures(Peer):
         """We were struck off.  That we are inside cannot be helped."""
         if self.standing is Standing.IN and not self.holding:
             self.requesting = False
-            self.awaiting = self.reply_deferred = self.sponsored = 0
+            self.awaiting, self.reply_deferred, self.sponsored = 0, (), 0
             self.stop_waiting()
             self.restart()
 
@@ -411,7 +413,7 @@ class RicartAgrawalaFailures(Peer):
             return
         self.standing, self.awaiting = Standing.SETTLING, 0
         self.stop_waiting()
-        self.names |= message.names
+        self.names |= bits(message.names)
         self.heard, self.first_heard = (0,) * len(self.members), 0
         match self.way:
             case "a":
@@ -471,7 +473,7 @@ class RicartAgrawalaFailures(Peer):
             self.see_what_is_wanted()
 
     def admit_or_end(self) -> None:
-        """In our section, nobody makes another request."""
+        """All in one section, so that lists change one after the other."""
         if not self.sponsored:
             self.end()
             return
@@ -493,7 +495,8 @@ class RicartAgrawalaFailures(Peer):
 
     def initialize(self, newcomer: NodeId) -> None:
         self.admitting = 0
-        self.send(newcomer, Initialize(self.names, self.highest_sequence_number))
+        names = tuple(nodes_in(self.names))
+        self.send(newcomer, Initialize(names, self.highest_sequence_number))
         self.admit_or_end()
 
     # Leaving
@@ -505,3 +508,30 @@ class RicartAgrawalaFailures(Peer):
     def receive_leaving(self, j: NodeId, message: Leaving) -> None:
         self.send(j, Acknowledge())
         self.strike_off(1 << j)
+
+
+@dataclass(eq=False)
+class RicartAgrawalaTwice(RicartAgrawalaFailures):
+    """Sends two REPLYs to one REQUEST, and takes the second for that to the next REQUEST.
+
+    So the report has it: a REPLY does not say what it is for.
+    """
+
+    def receive_reply(self, j: NodeId, message: Reply) -> None:
+        super().receive_reply(j, Reply(self.our_sequence_number))
+
+
+@dataclass(eq=False)
+class RicartAgrawalaUnannounced(RicartAgrawalaFailures):
+    """Lets a newcomer in before all have heard of it: they do not ask it.
+
+    So the report has it: the sponsor broadcasts the new node's name and leaves.
+    """
+
+    passing: tuple[NodeId, ...] = setting((1,))
+
+    def announce(self, others: Nodes) -> None:
+        self.names |= 1 << self.admitting
+        for j in nodes_in(others):
+            self.send(j, NewNode(self.admitting))
+        self.initialize(self.admitting)

@@ -23,6 +23,7 @@ from peerlock.algorithms.catalogue import UsageError, unknown
 COMMANDS = {
     "lock": "peerlock.cli.lock:lock_command",
     "status": "peerlock.cli.status:status",
+    "certs": "peerlock.cli.certs:certs",
     "demo": "peerlock.cli.demo:demo",
     "list": "peerlock.cli.catalogue:list_command",
     "show": "peerlock.cli.catalogue:show",

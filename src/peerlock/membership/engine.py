@@ -68,9 +68,9 @@ class Engine(Protocol):
 class Watching(Protocol):
     """An engine that hears of changes by itself.
 
-    Its host sets `on_change` before it joins.  It is called in the event loop, never
-    within another call of the engine: with a newer view, or with None if something has
-    happened that calls for a `renew` now, such as that our own key is gone.
+    Its host sets `on_change` before it joins.  It is called in the event loop, at any
+    time, with a newer view; or with None if something has happened that calls for a
+    `renew` now, such as that we have been put out.
     """
 
     on_change: Callable[[View | None], None]

@@ -29,7 +29,8 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._arrived = memoryview(bytearray(AT_ONCE))
-        self._incomplete = b""  # the beginning of a frame
+        self._incomplete = bytearray()  # the beginning of a frame
+        self._needed = LENGTH  # how much of it must be there before we look at it again
         self._ended = False
         self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
 
@@ -42,14 +43,23 @@ class Connection(asyncio.BufferedProtocol):
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
-        data = self._incomplete + self._arrived[:nbytes]
+        arrived = self._arrived[:nbytes]
+        if self._incomplete:
+            self._incomplete += arrived
+            if len(self._incomplete) < self._needed:
+                return
+            data = bytes(self._incomplete)
+        else:
+            data = bytes(arrived)
         start, end = 0, len(data)
+        self._needed = LENGTH
         try:
             while end - start >= LENGTH:
                 length = int.from_bytes(data[start : start + LENGTH], "big")
                 if length > MOST_BYTES:
                     raise Garbage(f"a frame of {length:,} bytes")
                 if end - start < LENGTH + length:
+                    self._needed = LENGTH + length
                     break
                 start += LENGTH
                 frame = decode(data[start : start + length])
@@ -58,7 +68,7 @@ class Connection(asyncio.BufferedProtocol):
         except RemoteError:
             self.end()
             return
-        self._incomplete = data[start:]
+        self._incomplete = bytearray(data[start:])
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None

@@ -14,7 +14,7 @@ from math import inf
 from typing import Any, cast
 
 from peerlock.core.peer import RemoteError
-from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed
+from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed, Watching
 from peerlock.node.node import Knobs, Node
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
@@ -28,8 +28,9 @@ POLL = 1.0
 RETRY = 0.001
 RETRY_AT_MOST = 0.5
 
-# So many connections may be open whose other end has not said who it is.
+# So many connections may be open whose other end has not said who it is, and so long.
 MOST_UNKNOWN = 128
+PATIENCE = 10.0
 
 
 class Way:
@@ -84,6 +85,8 @@ class Host:
             raise ClusterError("a node joins once; peerlock.join() makes another")
         self.started = True
         self.loop = asyncio.get_running_loop()
+        if isinstance(self.engine, Watching):
+            self.engine.on_change = self._heard
         try:
             self.address = await self.transport.listen(self._accept)
             await self._join()
@@ -232,6 +235,13 @@ class Host:
             self.flush()
             self._look_soon()
 
+    def _heard(self, view: View | None) -> None:
+        """The engine has seen something change."""
+        if view is None:
+            self._look_soon()
+        else:
+            self._see(view)
+
     def _look_soon(self) -> None:
         """Renew, and see whether somebody is gone; one at a time."""
         if self._looking:
@@ -261,7 +271,7 @@ class Host:
             return
         me = self.node.me
         renewed = await self.engine.renew(me)
-        self.trouble = None
+        self.trouble = renewed.trouble
         if self.node.fences_run_out:
             renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
         if me == self.node.me and renewed.deadline > -inf:
@@ -312,7 +322,13 @@ class Host:
             del self._unknown[oldest]
             oldest.end()
             self.strangers += 1
+        self.loop.call_later(PATIENCE, self._tired_of, connection)
         return connection
+
+    def _tired_of(self, connection: Connection) -> None:
+        if connection in self._unknown:
+            self.strangers += 1
+            connection.end()
 
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
@@ -326,7 +342,10 @@ class Host:
             connection = Connection(self)
             try:
                 await self.transport.connect(self._addresses[member], connection)
-            except OSError:  # it may be dead: whoever keeps the members knows
+            except (
+                OSError,
+                TimeoutError,
+            ):  # it may be dead: whoever keeps the members knows
                 self._look_soon()
                 await asyncio.sleep(way.pause)
                 way.pause = min(2 * way.pause, RETRY_AT_MOST)
@@ -434,5 +453,5 @@ async def ask(
                 return await answer
             finally:
                 connection.end()
-    except (OSError, TimeoutError):
+    except OSError:
         return None

@@ -6,15 +6,29 @@ import asyncio
 import os
 import secrets
 import socket
+import ssl
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.runtime.connection import Connection, give_up_descriptor
 
 Accept = Callable[[], Connection]
+
+EVERYWHERE = ("", "0.0.0.0", "::")
+HANDSHAKE = 5.0  # seconds to connect and to show certificates
+
+# When the kernel asks a silent peer, how often and how many times, in seconds; and how long
+# what we have sent may go unacknowledged, in milliseconds.
+SILENCE = {
+    "TCP_KEEPIDLE": 2,
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 5000,
+}
 
 
 class Transport(Protocol):
@@ -65,6 +79,115 @@ class UnixSockets:
         if self._server is not None:
             for listening in self._server.sockets:
                 give_up_descriptor(listening.fileno())
+
+
+class Tcp:
+    """Between machines.  Each side shows a certificate of the cluster's authority.
+
+    listen: HOST:PORT, port 0 for any that is free; others reach us at `advertise`, or at
+    the host we listen at, or, if that is all of them, at the one by which we reach `near`.
+    """
+
+    def __init__(
+        self,
+        listen: str,
+        advertise: str | None,
+        near: tuple[str, int],
+        security: Security | None,
+    ) -> None:
+        self._family = socket.AF_INET6 if ":" in near[0] else socket.AF_INET
+        self._host, self._port = host_and_port(listen)
+        self._advertised = host_and_port(advertise) if advertise else None
+        self._near = near
+        self._security = security
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, accept: Accept) -> str:
+        def accept_kept() -> Connection:
+            connection = accept()
+            connection.admits = kept_alive
+            return connection
+
+        loop = asyncio.get_running_loop()
+        security = self._security.for_server() if self._security else None
+        try:
+            self._server = await loop.create_server(
+                accept_kept,
+                self._host or ("::" if self._family is socket.AF_INET6 else "0.0.0.0"),
+                self._port,
+                ssl=security,
+                ssl_handshake_timeout=HANDSHAKE if security else None,
+            )
+            port: int = self._server.sockets[0].getsockname()[1]
+            return address(*self._reachable(port))
+        except OSError as error:
+            where = address(self._host, self._port)
+            raise ClusterError(f"cannot listen at {where}: {error.strerror}") from None
+
+    def _reachable(self, port: int) -> tuple[str, int]:
+        if self._advertised:
+            host, advertised_port = self._advertised
+            return host, advertised_port or port
+        if self._host not in EVERYWHERE:
+            return self._host, port
+        with socket.socket(self._family, socket.SOCK_DGRAM) as probe:
+            probe.connect(self._near)  # sends nothing
+            return probe.getsockname()[0], port
+
+    async def connect(self, address: str, connection: Connection) -> None:
+        host, port = host_and_port(address)
+        connection.admits = kept_alive
+        loop = asyncio.get_running_loop()
+        security = self._security.for_client() if self._security else None
+        async with asyncio.timeout(HANDSHAKE):
+            await loop.create_connection(
+                lambda: connection,
+                host,
+                port,
+                ssl=security,
+                server_hostname=host if security else None,
+            )
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def abandon(self) -> None:
+        if self._server is not None:
+            for listening in self._server.sockets:
+                give_up_descriptor(listening.fileno())
+
+
+class Security(Protocol):
+    """Who we are and whom we trust, as of now: files may have been renewed."""
+
+    def for_server(self) -> ssl.SSLContext: ...
+    def for_client(self) -> ssl.SSLContext: ...
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """HOST:PORT, HOST, [IPv6]:PORT or [IPv6]; the port is 0 unless given."""
+    host, bracket, rest = text.removeprefix("[").partition("]")
+    if not bracket:
+        host, _, rest = text.rpartition(":") if ":" in text else (text, "", "")
+    port = rest.removeprefix(":")
+    if not (port.isdecimal() or not port) or int(port or 0) > 65535 or "/" in host:
+        raise UsageError(f"{text!r} is no address; write HOST:PORT or [IPv6]:PORT")
+    return host, int(port or 0)
+
+
+def address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def kept_alive(transport: asyncio.BaseTransport) -> bool:
+    """Who is silent for long is asked by the kernel; who does not answer is cut off."""
+    connection: socket.socket = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in SILENCE.items():
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return True
 
 
 def same_user(transport: asyncio.BaseTransport) -> bool:

@@ -1,0 +1,150 @@
+"""`peerlock certs`: an authority for a cluster, and a certificate for each of its hosts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.cli.output import console, json_option, plain_table, print_json
+
+if TYPE_CHECKING:
+    from peerlock.runtime.certificates import Shown
+
+dir_option = click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("peerlock-certs"),
+    show_default=True,
+    help="Where the authority is; keep it safe.",
+)
+
+
+def force_option(what: str) -> Any:
+    return click.option("--force", is_flag=True, help=what)
+
+
+def tools() -> ModuleType:
+    """They need a package that only who makes certificates needs."""
+    try:
+        from peerlock.runtime import certificates
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("cryptography"):
+            raise
+        raise UsageError("certs needs more: pip install 'peerlock[tls]'") from None
+    return certificates
+
+
+@click.group()
+def certs() -> None:
+    """Make the certificates by which members on many machines know each other.
+
+    \b
+    peerlock certs init                           once, on a safe machine
+    peerlock certs issue db1 --address 10.0.0.5   for each host
+    Give each host its own HOST.pem and HOST.key, and ca.pem; never ca.key.
+
+    A certificate is replaced by issuing it again and copying the files over the old ones:
+    running nodes use it from the next connection on.
+    """
+
+
+@certs.command()
+@dir_option
+@click.option("--days", type=int, help="How long it is good.  [default: 3650]")
+@force_option("Throw the old one away: what it has signed is worth nothing any more.")
+@click.option("--rotate", is_flag=True, help="Make a new one, and trust the old one, too.")
+@click.option("--retire", is_flag=True, help="Trust the newest alone.")
+def init(
+    directory: Path, days: int | None, force: bool, rotate: bool, retire: bool
+) -> None:
+    """Make the cluster's authority: ca.pem, which all hosts trust, and ca.key.
+
+    To replace it without downtime: --rotate, give ca.pem to all hosts; issue all
+    certificates again, with --force, and hand them out; --retire, and give ca.pem to all
+    hosts again.
+    """
+    if force + rotate + retire > 1:
+        raise UsageError("--force, --rotate and --retire are three different things")
+    made = tools()
+    days = made.AUTHORITY_DAYS if days is None else days
+    if retire:
+        files = made.retire_authorities(directory)
+    elif rotate:
+        files = made.renew_authority(directory, days)
+    else:
+        files = made.new_authority(directory, days, force)
+    tell(files)
+
+
+@certs.command()
+@click.argument("host")
+@click.option(
+    "--address",
+    "addresses",
+    multiple=True,
+    metavar="IP|NAME",
+    help="By which it is dialled as well; as often as needed.",
+)
+@click.option("--days", type=int, help="How long it is good.  [default: 365]")
+@dir_option
+@force_option("Replace the one that there is.")
+def issue(
+    host: str, addresses: tuple[str, ...], days: int | None, directory: Path, force: bool
+) -> None:
+    """Make a certificate for HOST: HOST.pem and HOST.key.
+
+    HOST is the name, or the IP address, by which others dial it.
+    """
+    made = tools()
+    days = made.HOST_DAYS if days is None else days
+    tell(made.issue(directory, host, addresses, days, force))
+
+
+@certs.command()
+@json_option
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+def show(files: tuple[Path, ...], as_json: bool) -> int:
+    """Show what certificates say: whose, for which addresses, until when.
+
+    Exit code 1 if one of them has expired.
+    """
+    found = [certificate for path in files for certificate in tools().show(path)]
+    now = datetime.now(UTC)
+    if as_json:
+        print_json([as_plain(certificate, now) for certificate in found])
+    else:
+        table = plain_table("file", "what", "name", "signed by", "for", "until", "")
+        for one in found:
+            until, left = f"{one.until:%Y-%m-%d}", days_left(one, now)
+            names = ", ".join(one.addresses)
+            table.add_row(one.file, one.kind, one.name, one.issuer, names, until, left)
+        console().print(table)
+    return int(any(certificate.expired(now) for certificate in found))
+
+
+def as_plain(certificate: Shown, now: datetime) -> dict[str, Any]:
+    times = {
+        "since": certificate.since.isoformat(),
+        "until": certificate.until.isoformat(),
+        "expired": certificate.expired(now),
+    }
+    return {**vars(certificate), **times, "addresses": list(certificate.addresses)}
+
+
+def days_left(certificate: Shown, now: datetime) -> str:
+    if certificate.expired(now):
+        return "expired"
+    return f"{(certificate.until - now).days} days left"
+
+
+def tell(files: list[Path]) -> None:
+    for path in files:
+        click.echo(path)

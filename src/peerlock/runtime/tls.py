@@ -1,0 +1,126 @@
+"""Both ends of a connection show a certificate of the cluster's authority, or it ends.
+
+TLS 1.3 only, nobody but the given authorities is trusted, and sessions are not resumed:
+each connection is checked in full.  Whoever dials also checks that the certificate is for
+the host, or the IP address, that it dialled.
+
+A context looks at its files whenever a connection begins, and reads them again when they
+have changed: certificates and authorities are replaced without a restart, and the
+connections that there are go on.  While the files do not fit together (half of them have
+been replaced) the last ones that did are used.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peerlock.membership.engine import ClusterError
+
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Who we are, and whom we trust: as `peerlock certs` makes them, or anybody else."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def of_host(cls, directory: Path, host: str) -> Files:
+        return cls(
+            directory / "ca.pem", directory / f"{host}.pem", directory / f"{host}.key"
+        )
+
+    def stamp(self) -> Stamp:
+        """It differs when one of them has been written or replaced."""
+        found = [os.stat(path) for path in (self.ca, self.certificate, self.key)]
+        return tuple((s.st_mtime_ns, s.st_size, s.st_ino) for s in found)
+
+
+class Context(ssl.SSLContext):
+    """Each connection is made by the context that was last read from the files."""
+
+    def __new__(cls, files: Files, purpose: int, check_hostname: bool) -> Context:
+        return super().__new__(cls, purpose)
+
+    def __init__(self, files: Files, purpose: int, check_hostname: bool) -> None:
+        self._files = files
+        self._purpose = purpose
+        self._check_hostname = check_hostname
+        self.trouble: ClusterError | None = None  # why the files are not used, if so
+        self._stamp: Stamp = ()
+        self._inner = self._read()
+        # asyncio asks this one whether names are checked.
+        self.check_hostname = self._inner.check_hostname
+        self.verify_mode = self._inner.verify_mode
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
+        return self._newest().wrap_bio(*arguments, **named)
+
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
+        return self._newest().wrap_socket(*arguments, **named)
+
+    def _newest(self) -> ssl.SSLContext:
+        try:
+            if self._files.stamp() != self._stamp:
+                self._inner = self._read()
+            self.trouble = None
+        except (OSError, ClusterError) as error:
+            self.trouble = ClusterError(str(error))
+        return self._inner
+
+    def _read(self) -> ssl.SSLContext:
+        files = self._files
+        try:
+            stamp = files.stamp()  # before we read: what changes later is read again
+            context = strict_context(self._purpose, self._check_hostname)
+            context.load_verify_locations(files.ca)
+            context.load_cert_chain(files.certificate, files.key, password=no_password)
+        except ssl.SSLError as error:
+            raise ClusterError(
+                f"cannot use {files.ca}, {files.certificate} and {files.key} together: "
+                f"{(error.reason or str(error)).lower().replace('_', ' ')}"
+            ) from None
+        except OSError as error:
+            missing = next(
+                (p for p in (files.ca, files.certificate, files.key) if not can_read(p)),
+                files.key,
+            )
+            raise ClusterError(f"cannot read {missing}: {error.strerror}") from None
+        self._stamp = stamp
+        return context
+
+
+def server_context(files: Files) -> ssl.SSLContext:
+    """For who listens: nobody without a certificate of our authorities gets a word."""
+    return Context(files, ssl.PROTOCOL_TLS_SERVER, check_hostname=False)
+
+
+def client_context(files: Files, check_hostname: bool = True) -> ssl.SSLContext:
+    """For who dials, and who must find whom it has dialled."""
+    return Context(files, ssl.PROTOCOL_TLS_CLIENT, check_hostname)
+
+
+def strict_context(purpose: int, check_hostname: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(purpose)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = check_hostname
+    context.verify_mode = ssl.CERT_REQUIRED
+    if purpose == ssl.PROTOCOL_TLS_SERVER:
+        context.num_tickets = 0
+    return context
+
+
+def can_read(path: Path) -> bool:
+    return os.access(path, os.R_OK)
+
+
+def no_password() -> str:
+    """Otherwise OpenSSL would ask on the terminal, and everything would wait."""
+    return ""

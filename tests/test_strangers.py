@@ -1,0 +1,194 @@
+"""Whoever comes to a member's socket and is no member does no harm to locks in use."""
+
+import asyncio
+import os
+import resource
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import peerlock
+from peerlock.api.tasks import LockNode
+from peerlock.node.views import Member, View
+from peerlock.node.wire import Batch, Go, Open
+from peerlock.node.terms import Demand
+from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen, encode
+from peerlock.runtime.host import MOST_UNKNOWN
+from tests.loops import delivered, on_each_loop, until
+
+
+@asynccontextmanager
+async def in_use(cluster: str) -> AsyncIterator[LockNode]:
+    """Two nodes that pass a lock to and fro all the time, and hold another."""
+    async with peerlock.join(cluster) as a, peerlock.join(cluster) as b:
+        await delivered(a, b)
+        entries = 0
+
+        async def work(node: LockNode) -> None:
+            nonlocal entries
+            while True:
+                async with node.lock("x"):
+                    entries += 1
+                await asyncio.sleep(0)
+
+        tasks = [asyncio.create_task(work(node)) for node in (a, b)]
+        grant = await b.lock("held").acquire()
+        try:
+            yield a
+            so_far = entries
+            await until(lambda: entries > so_far + 50 or any(t.done() for t in tasks))
+            assert not any(task.done() for task in tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        assert not grant.is_lost
+        with pytest.raises(peerlock.WouldBlock):
+            await a.lock("held").try_acquire()
+        grant.release()
+        async with a.lock("held", timeout=5):
+            pass
+        assert a.statistics().lost == b.statistics().lost == 0
+        assert len(a.host.node.view.members) == 2
+
+
+async def refused(node: LockNode, data: bytes) -> None:
+    """It is read, and the connection is ended from over there."""
+    reader, writer = await asyncio.open_unix_connection(node.host.address)
+    try:
+        writer.write(data)
+        assert await reader.read() == b""
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    finally:
+        writer.close()
+
+
+HERE = View(2**40, (Member(1, "/nowhere", 1),))
+
+
+def foreign(node: LockNode) -> dict[str, bytes]:
+    cluster = node.host.engine.cluster
+    me = node.host.node.me
+    return {
+        "text": b"GET / HTTP/1.1\r\n\r\n",
+        "random": secrets.token_bytes(5000),
+        "a huge length": (2**32 - 1).to_bytes(LENGTH, "big"),
+        "another cluster": encode(Hello(VERSION, "another", me, HERE)),
+        "another version": encode(Hello(VERSION + 1, cluster, me, HERE)),
+        "no cluster": encode(Ask(VERSION, "")),
+        "a view at once": encode(Seen(HERE)),
+        "a batch at once": encode(Batch(me, 1, 1, 0, 0, (Go(), Open("x", Demand())))),
+        "an empty frame": (0).to_bytes(LENGTH, "big"),
+    }
+
+
+@on_each_loop
+async def test_garbage_and_what_is_meant_for_others_is_refused(cluster: str) -> None:
+    async with in_use(cluster) as node:
+        before = node.host.node.view
+        for what, data in foreign(node).items():
+            await refused(node, data)
+            assert node.host.node.view == before, what
+        assert node.host.strangers >= 6
+
+
+@on_each_loop
+async def test_who_says_nothing_or_half_of_it_is_borne(cluster: str) -> None:
+    whole = encode(Hello(VERSION, "another", 1, HERE))
+    async with in_use(cluster) as node:
+        writers = []
+        for data in (b"", b"\0", whole[:3], whole[:20], MOST_BYTES.to_bytes(LENGTH, "big")):
+            _, writer = await asyncio.open_unix_connection(node.host.address)
+            writer.write(data)
+            writers.append(writer)
+        await until(lambda: len(node.host._unknown) == len(writers))
+    for writer in writers:
+        writer.close()
+
+
+@on_each_loop
+async def test_a_large_frame_that_never_ends_is_borne(cluster: str) -> None:
+    async with in_use(cluster) as node:
+        _, writer = await asyncio.open_unix_connection(node.host.address)
+        writer.write(MOST_BYTES.to_bytes(LENGTH, "big") + b"\x91" * (MOST_BYTES - 1))
+        await writer.drain()
+        writer.close()
+
+
+async def come_and_go(node: LockNode, number: int) -> None:
+    for _ in range(number):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.setblocking(False)
+            try:
+                stranger.connect(node.host.address)
+            except BlockingIOError:  # so many wait already
+                await asyncio.sleep(0)
+
+
+async def come_and_stay(node: LockNode, number: int) -> None:
+    strangers = []
+    try:
+        while len(strangers) < number:
+            stranger = socket.socket(socket.AF_UNIX)
+            stranger.setblocking(False)
+            strangers.append(stranger)
+            try:
+                stranger.connect(node.host.address)
+            except BlockingIOError:
+                await asyncio.sleep(0)
+        await until(lambda: node.host.strangers > 0)
+        assert len(node.host._unknown) <= MOST_UNKNOWN
+        async with peerlock.join(await_url(node)) as late, late.lock("x", timeout=10):
+            pass  # members get through
+    finally:
+        for stranger in strangers:
+            stranger.close()
+
+
+def await_url(node: LockNode) -> str:
+    return f"sqlite://{node.host.engine.path}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("how", [come_and_go, come_and_stay])
+@on_each_loop
+async def test_thousands_of_connections_are_borne(
+    cluster: str, how: Callable[[LockNode, int], Awaitable[None]]
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    number = min(2000, soft // 2)
+    async with in_use(cluster) as node:
+        await how(node, number)
+        await until(lambda: len(node.host._unknown) <= MOST_UNKNOWN)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@on_each_loop
+async def test_another_user_is_not_heard(cluster: str) -> None:
+    """Although he has got into the directory."""
+    async with in_use(cluster) as node:
+        folder = Path(node.host.address).parent
+        folder.chmod(0o755)
+        folder.parent.chmod(0o755)
+        Path(node.host.address).chmod(0o777)
+        asked = encode(Ask(VERSION, node.host.engine.cluster))
+        text = (
+            "import os, socket, sys\n"
+            "os.setgid(12345); os.setuid(12345)\n"
+            "s = socket.socket(socket.AF_UNIX); s.settimeout(10)\n"
+            f"s.connect({node.host.address!r})\n"
+            "try:\n"
+            f"    s.sendall({asked!r}); print(s.recv(100))\n"
+            "except ConnectionError:\n"
+            "    print(b'')\n"
+        )
+        process = await asyncio.create_subprocess_exec(
+            "python3", "-c", text, stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await process.communicate()
+        folder.chmod(0o700)
+        assert said == b"b''\n"
