@@ -16,22 +16,20 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from functools import partial
 from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from bench.crew import Member, Task, alone, alternate, contend, crew, hand_on
+from bench.crew import Crew, Member, Task, alone, alternate, contend, crew, hand_on
 from bench.locks import progress
-from bench.rivals import Connect, peerlock_tasks
+from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
 import peerlock
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.node.node import Knobs
 from peerlock.node.terms import LOCK, SEMAPHORE
 
 PERMITS = 3
@@ -49,9 +47,10 @@ class Chosen(NamedTuple):
 
     node: peerlock.LockNode
     algorithm: str
-    permits: int
+    permits: int = 0
 
     def lock(self, name: str, /) -> peerlock.Lock:
+        name = f"{name}, by {self.algorithm}"
         if self.permits:
             return self.node.semaphore(name, self.permits, algorithm=self.algorithm)
         return self.node.lock(name, algorithm=self.algorithm)
@@ -61,12 +60,19 @@ class Chosen(NamedTuple):
         return sum(self.node.statistics().messages.values())
 
 
-@asynccontextmanager
-async def chosen(
-    address: str, ttl: float, algorithm: str, permits: int, hand_overs: int
-) -> AsyncIterator[Chosen]:
-    async with peerlock_tasks(address, ttl, hand_overs=hand_overs) as node:
-        yield Chosen(node, algorithm, permits)
+class Order(NamedTuple):
+    algorithm: str
+    permits: int
+    task: Task
+
+
+async def carry_out(member: Member) -> None:
+    """One order after the other: to start a crew takes longer than to measure."""
+    node: Any = member.client
+    while (order := await member.told()) is not None:
+        client = Chosen(node, order.algorithm, order.permits)
+        member.pipe.send(await order.task(member._replace(client=client)))
+        await member.told()
 
 
 async def first_one_alone(member: Member) -> float:
@@ -78,40 +84,33 @@ async def first_one_alone(member: Member) -> float:
 
 
 async def contend_and_count(member: Member) -> tuple[int, int]:
-    """Grants and messages, the few before the start included."""
+    """Grants and messages, with the few of before the start."""
     assert isinstance(member.client, Chosen)
+    before = member.client.messages
     grants = await contend(member)
-    return grants, member.client.messages
+    return grants, member.client.messages - before
 
 
-class Setup(NamedTuple):
-    address: str
-    nodes: int
-    seconds: float
+Found = dict[str, float]
 
 
-def measured(algorithm: str, permits: int, setup: Setup) -> dict[str, float]:
-    def run(task: Task, hand_overs: int = Knobs.hand_overs) -> list[Any]:
-        with crew(connect(hand_overs), setup.address, setup.nodes, task, "asyncio") as all_:
-            return all_.run(setup.seconds)
-
-    def connect(hand_overs: int) -> Connect:
-        return partial(chosen, algorithm=algorithm, permits=permits, hand_overs=hand_overs)
-
-    counted = run(contend_and_count, hand_overs=1)
-    grants = sum(each for each, _ in counted)
-    found = {
-        "alone": sum(run(first_one_alone)),
-        "crowd": sum(run(contend)) / setup.seconds,
-        "in turn": grants / setup.seconds,
-        "messages": sum(sent for _, sent in counted) / grants if grants else nan,
-        "hand-off": nan,
-    }
+def by_default(all_: Crew, algorithm: str, permits: int, seconds: float) -> Found:
+    all_.tell_all(Order(algorithm, permits, first_one_alone))
+    found = {"alone": sum(all_.run(seconds))}
+    all_.tell_all(Order(algorithm, permits, contend))
+    found["crowd"] = sum(all_.run(seconds)) / seconds
     if not permits:
-        address, nodes = setup.address, setup.nodes
-        with crew(connect(Knobs.hand_overs), address, nodes, hand_on, "asyncio") as all_:
-            found["hand-off"] = 1e6 * median(alternate(all_, setup.seconds) or [nan])
+        all_.tell_all(Order(algorithm, permits, hand_on))
+        found["hand-off"] = 1e6 * median(alternate(all_, seconds) or [nan])
     return found
+
+
+def in_turn(all_: Crew, algorithm: str, permits: int, seconds: float) -> Found:
+    all_.tell_all(Order(algorithm, permits, contend_and_count))
+    counted = all_.run(seconds)
+    grants = sum(each for each, _ in counted)
+    messages = sum(sent for _, sent in counted)
+    return {"in turn": grants / seconds, "messages": messages / grants if grants else nan}
 
 
 def main() -> None:
@@ -125,35 +124,46 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     repeats = options.repeats or (1 if options.quick else 3)
+    seconds = 0.3 if options.quick else 2.0
     report = {}
-    with directory() as folder:
-        setup = Setup(folder, options.nodes, 0.3 if options.quick else 2.0)
-        for kind, usual, permits in (("lock", LOCK, 0), ("semaphore", SEMAPHORE, PERMITS)):
-            names = [a.name for a in CATALOGUE if kind in a.serves]
-            names = [name for name in names if name in (options.names or names)]
-            report[kind] = compare(names, permits, setup, repeats)
-            for line in table(kind, usual, report[kind]):
-                print(line, flush=True)
+    for kind, usual, permits in (("lock", LOCK, 0), ("semaphore", SEMAPHORE, PERMITS)):
+        names = [a.name for a in CATALOGUE if kind in a.serves]
+        names = [name for name in names if name in (options.names or names)]
+        runs: Runs = {name: [] for name in names}
+        for turn in range(repeats):
+            progress(f"{kind}, {turn + 1} of {repeats}")
+            for name, found in measured(names, permits, options.nodes, seconds).items():
+                runs[name].append(found)
+        progress("")
+        report[kind] = runs
+        print(*table(kind, usual, runs), sep="\n", flush=True)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
-Runs = dict[str, list[dict[str, float]]]
+Runs = dict[str, list[Found]]
 
 
-def compare(names: list[str], permits: int, setup: Setup, repeats: int) -> Runs:
-    """All in turn, again and again."""
-    runs: Runs = {name: [] for name in names}
-    for turn in range(repeats):
-        for name in names:
-            progress(f"{turn + 1} of {repeats}: {name}")
-            runs[name].append(measured(name, permits, setup))
-    progress("")
-    return runs
+def measured(
+    names: list[str], permits: int, nodes: int, seconds: float
+) -> dict[str, Found]:
+    """One run of each, by two crews: knobs are set when a process joins."""
+    found: dict[str, Found] = {name: {"hand-off": nan} for name in names}
+    strictly = partial(peerlock_tasks, hand_overs=1)
+    for connect, measure in ((peerlock_tasks, by_default), (strictly, in_turn)):
+        with (
+            directory() as folder,
+            crew(connect, folder, nodes, carry_out, "asyncio") as all_,
+        ):
+            for name in names:
+                found[name] |= measure(all_, name, permits, seconds)
+            all_.tell_all(None)
+            all_.finish()
+    return found
 
 
 def table(kind: str, usual: str, runs: Runs) -> Iterator[str]:
-    """Medians, the best crowd first."""
+    """Medians, the fastest in turn first."""
     yield f"\n{kind:36}" + "".join(f"{column:>12}" for column in COLUMNS)
     middles = {
         name: {column: median(run[column] for run in of_one) for column in COLUMNS}

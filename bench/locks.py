@@ -41,7 +41,7 @@ from bench.crew import (
     inherit,
     roam,
 )
-from bench.ping_pong import one_way
+from bench.ping_pong import GAMES, one_way
 from bench.rivals import ASYNCIO, IN_TURN, REDIS_PY, RIVALS, TASKS, THREADS, Rival
 from bench.servers import SERVERS, NotHere
 
@@ -49,7 +49,7 @@ CROWD = 8
 TTL = 2.0
 WAITS = 0.1  # how long somebody has been waiting when a holder is killed
 
-PING_PONG = "bare ping-pong"
+PING_PONG = next(iter(GAMES))
 
 Values = dict[str, float]  # what one run of one rival gives, by what it is
 
@@ -282,9 +282,9 @@ def measured(
             progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.name}")
             runs.setdefault(rival.name, []).append(measure.run(rival, address, setup))
         if letter == "c":
-            for how, seconds in one_way(setup.seconds / 2, setup.loop).items():
-                who = PING_PONG if how == "after a pause" else f"{PING_PONG}, {how}"
-                values = {"µs": 1e6 * seconds, "9 of 10 within": nan}
+            for who, game in GAMES.items():
+                took = one_way(game, setup.seconds / 2, setup.loop)
+                values = {"µs": 1e6 * took, "9 of 10 within": nan}
                 runs.setdefault(who, []).append(values)
     progress("")
     return runs

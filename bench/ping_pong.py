@@ -12,31 +12,34 @@ import struct
 import tempfile
 import time
 from statistics import median
-from typing import cast
+from typing import NamedTuple, cast
 
 from bench.crew import HOLD, loop_factory
 
 STAMP = struct.Struct("d")
 
 
-class Echo(asyncio.Protocol):
-    """Sends back what comes: at once, or, `paced`, after a while and with the time."""
+class Player:
+    """Returns what comes: at once, or, `paced`, after a while and with the time."""
 
     def __init__(self, paced: bool) -> None:
         self.paced = paced
         self.took: list[float] = []  # one-way, of what came paced
         self.arrived = 0
         self.pause = random.Random(1).uniform
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.loop = asyncio.get_running_loop()
+        self.met: asyncio.Future[None] = self.loop.create_future()
+        self.over: asyncio.Future[None] = self.loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self.met.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
+    def came(self, data: bytes) -> None:
         self.arrived += 1
         if self.paced:
             self.took.append(time.monotonic() - STAMP.unpack(data)[0])
-            asyncio.get_running_loop().call_later(self.pause(*HOLD), self.send)
+            self.loop.call_later(self.pause(*HOLD), self.send)
         else:
             self.transport.write(data)
 
@@ -45,47 +48,60 @@ class Echo(asyncio.Protocol):
             self.transport.write(STAMP.pack(time.monotonic()))
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self.over.done():
-            self.over.set_result(None)
+        self.over.set_result(None)
 
 
-def one_way(seconds: float, loop: str) -> dict[str, float]:
-    """Seconds per message: one after the other, and after pauses as between hand-offs."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        path = f"{folder}/socket"
-        with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
-            return {
-                "back to back": runner.run(back_to_back(path, seconds, loop)),
-                "after a pause": runner.run(after_a_pause(path, seconds, loop)),
-            }
+class Plain(Player, asyncio.Protocol):
+    def data_received(self, data: bytes) -> None:
+        self.came(data)
 
 
-async def back_to_back(path: str, seconds: float, loop: str) -> float:
-    ours, took = await play(path, False, seconds, loop)
-    return took / (2 * ours.arrived)
+class Buffered(Player, asyncio.BufferedProtocol):
+    """With a buffer of its own, where asyncio makes one of 256 KiB for each message."""
+
+    def __init__(self, paced: bool) -> None:
+        super().__init__(paced)
+        self.buffer = memoryview(bytearray(4096))
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.came(bytes(self.buffer[:nbytes]))
 
 
-async def after_a_pause(path: str, seconds: float, loop: str) -> float:
-    ours, _ = await play(path, True, seconds, loop)
-    return median(ours.took)
+class Game(NamedTuple):
+    player: type[Plain | Buffered]
+    paced: bool
 
 
-async def play(path: str, paced: bool, seconds: float, loop: str) -> tuple[Echo, float]:
+# After pauses as there are between hand-offs; and one right after the other.
+GAMES = {
+    "bare ping-pong": Game(Plain, True),
+    "bare ping-pong, own buffer": Game(Buffered, True),
+    "bare ping-pong, no pauses": Game(Plain, False),
+}
+
+
+def one_way(game: Game, seconds: float, loop: str) -> float:
+    """Seconds per message."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        asyncio.Runner(loop_factory=loop_factory(loop)) as runner,
+    ):
+        ours, took = runner.run(play(game, f"{folder}/socket", seconds, loop))
+    return median(ours.took) if game.paced else took / (2 * ours.arrived)
+
+
+async def play(game: Game, path: str, seconds: float, loop: str) -> tuple[Player, float]:
     context = multiprocessing.get_context("spawn")
-    other = context.Process(target=serve, args=(path, paced, loop), daemon=True)
-    running = asyncio.get_running_loop()
-    met: asyncio.Future[Echo] = running.create_future()
-
-    class Ours(Echo):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            met.set_result(self)
-
-    server = await running.create_unix_server(lambda: Ours(paced), path)
+    other = context.Process(target=play_along, args=(game, path, loop), daemon=True)
+    ours = game.player(game.paced)
+    server = await ours.loop.create_unix_server(lambda: ours, path)
     other.start()
     try:
         async with asyncio.timeout(30):
-            ours = await met
+            await ours.met
         began = time.monotonic()
         ours.send()
         await asyncio.sleep(seconds)
@@ -93,18 +109,17 @@ async def play(path: str, paced: bool, seconds: float, loop: str) -> tuple[Echo,
         took = time.monotonic() - began
     finally:
         server.close()
-        await running.run_in_executor(None, other.join, 10)
+        await ours.loop.run_in_executor(None, other.join, 10)
         if other.exitcode is None:
             other.kill()
     return ours, took
 
 
-def serve(path: str, paced: bool, loop: str) -> None:
-    async def answer() -> None:
-        _, echo = await asyncio.get_running_loop().create_unix_connection(
-            lambda: Echo(paced), path
-        )
-        await echo.over
+def play_along(game: Game, path: str, loop: str) -> None:
+    async def until_over() -> None:
+        theirs = game.player(game.paced)
+        await theirs.loop.create_unix_connection(lambda: theirs, path)
+        await theirs.over
 
     with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
-        runner.run(answer())
+        runner.run(until_over())

@@ -138,7 +138,7 @@ class Server:
 
     def leads(self) -> bool:
         status = self.ask("maintenance/status", {})
-        return bool(status["leader"] == status["header"]["member_id"])
+        return bool(status.get("leader") == status["header"]["member_id"])
 
 
 def coded(text: str) -> str:
@@ -176,7 +176,7 @@ class Wire:
 
     async def __aenter__(self) -> "Wire":
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.address = "127.0.0.1:{}".format(self._server.sockets[0].getsockname()[1])
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -105,10 +107,8 @@ class Process:
         self._reader.join(PATIENCE)
         for pipe in (self.popen.stdin, self.popen.stdout):
             assert pipe
-            try:
+            with suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
 
 
 class Crowd:
@@ -167,7 +167,7 @@ def judge_store(path: Path) -> int:
     assert [value for value, _ in written] == list(range(1, len(written) + 1))
     assert value == len(written)
     fences = [fence for _, fence in written]
-    assert all(a < b for a, b in zip(fences, fences[1:], strict=False))
+    assert all(a < b for a, b in pairwise(fences))
     return len(written)
 
 

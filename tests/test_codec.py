@@ -52,7 +52,9 @@ def terms_of(entry: Algorithm) -> Any:
 
 def to_peer(entry: Algorithm) -> Any:
     """Any message of the algorithm, on its way."""
-    contents = st.one_of([st.builds(kind, **fields_of(kind)) for kind in entry.peer.messages])
+    contents = st.one_of(
+        [st.builds(kind, **fields_of(kind)) for kind in entry.peer.messages]
+    )
     return st.builds(ToPeer, names, numbers, terms_of(entry), numbers, numbers, contents)
 
 

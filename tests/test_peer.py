@@ -8,6 +8,7 @@ from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
 from peerlock.algorithms.mishra_srimani import MishraSrimani
 from peerlock.algorithms.naimi_trehel_failures import NaimiTrehelFailures
 from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala
+from peerlock.algorithms.ricart_agrawala_failures import RicartAgrawalaFailures
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.core.bits import all_but, bits, nodes_in
 from peerlock.core.peer import (
@@ -96,6 +97,7 @@ SENSIBLE_IN = {
     ("nishio-li-manning", "token_missing"),
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
+    *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),
 }

@@ -5,6 +5,7 @@ import signal
 import statistics
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_eight_processes_count_together(
     assert most == 1
     assert [value for value, _ in entries] == list(range(8 * 25))
     fences = [fence for _, fence in entries]
-    assert all(a < b for a, b in zip(fences, fences[1:], strict=False))
+    assert all(a < b for a, b in pairwise(fences))
 
 
 @pytest.mark.parametrize("entry", SEMAPHORES, ids=lambda a: a.name)

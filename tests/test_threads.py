@@ -1,5 +1,8 @@
 """The blocking API: the manners of threading.Lock, held to CPython's own tests of them."""
 
+# How a block is left is what is tested here.
+# ruff: noqa: PT012, SIM117
+
 import faulthandler
 import multiprocessing
 import os
@@ -20,7 +23,9 @@ import peerlock
 from peerlock.api.threads import Grant, Lock, LockNode
 from peerlock.membership.place import engine_for
 
-lock_tests: Any = pytest.importorskip("test.lock_tests", reason="CPython's tests are not here")
+lock_tests: Any = pytest.importorskip(
+    "test.lock_tests", reason="CPython's tests are not here"
+)
 
 PATIENCE = 20.0
 
@@ -406,7 +411,9 @@ def test_a_program_that_forgets_to_leave_ends_and_is_out(
 # Forks
 
 FORK = multiprocessing.get_context("fork")
-pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.. may lead:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*use of fork.. may lead:DeprecationWarning"
+)
 
 
 def in_a_child(work: Callable[[], str]) -> str:

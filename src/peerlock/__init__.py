@@ -11,6 +11,7 @@ from peerlock.api.errors import (
     Timeout,
     WouldBlock,
 )
+from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.node.node import Statistics
 
@@ -24,6 +25,7 @@ __all__ = [
     "Lost",
     "NotHeld",
     "NotOurs",
+    "Reach",
     "Statistics",
     "Timeout",
     "WouldBlock",

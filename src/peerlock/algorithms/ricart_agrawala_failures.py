@@ -35,8 +35,7 @@ Where this file departs from the report, and why:
   * NEW_NODE is acknowledged before the sponsor leaves.  The report has the sponsor
     broadcast it and go on; then somebody who has not heard of the newcomer yet can make
     another REQUEST, with any number.  `RicartAgrawalaUnannounced` shows what follows.
-  * A newcomer takes the sponsor's number in way (d) only, so that the others are seen at
-    work; with acknowledgements and messages in order it would always be high enough.
+  * In way (d) the number of a nearby node is asked for when the time is over, not before.
   * Who waits for its sponsor, or for acknowledgements, asks ARE_YOU_THERE as well.  A
     sponsor that is silent is replaced by the next node.
   * A node wants to take part for good, or, if it is one of `passing`, only while its user
@@ -103,7 +102,6 @@ class Acknowledge:
 @dataclass(frozen=True, slots=True)
 class Initialize:
     names: tuple[NodeId, ...]
-    highest_sequence_number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +311,7 @@ class RicartAgrawalaFailures(Peer):
         if self.standing is Standing.JOINING:
             self.join()
         elif self.standing is Standing.SETTLING:
-            if self.way == "a":
-                self.settle()
+            self.settle() if self.way == "a" else self.ask_nearby()
         elif self.standing is Standing.LEAVING:
             self.standing, self.names = Standing.OUT, 1 << self.me
             self.see_what_is_wanted()
@@ -337,7 +334,7 @@ class RicartAgrawalaFailures(Peer):
                 self.standing = Standing.OUT
                 self.see_what_is_wanted()
             case "settle":
-                self.settle()
+                self.ask_nearby()
 
     def receive_are_you_there(self, j: NodeId, message: AreYouThere) -> None:
         k = message.sequence_number
@@ -415,14 +412,17 @@ class RicartAgrawalaFailures(Peer):
         self.stop_waiting()
         self.names |= bits(message.names)
         self.heard, self.first_heard = (0,) * len(self.members), 0
-        match self.way:
-            case "a":
-                self.ask(self.the_others, AskHighest())
-            case "d":
-                self.highest_sequence_number = max(
-                    self.highest_sequence_number, message.highest_sequence_number
-                )
-                self.set_timer("settle", self.time_out)
+        if self.way == "a":
+            self.ask(self.the_others, AskHighest())
+        elif self.way == "d":
+            self.set_timer("settle", self.time_out)
+
+    def ask_nearby(self) -> None:
+        """Any node that is there will do."""
+        if self.the_others:
+            self.ask(1 << next(nodes_in(self.the_others)), AskHighest())
+        else:
+            self.settle()
 
     def receive_ask_highest(self, j: NodeId, message: AskHighest) -> None:
         self.send(j, Highest(self.highest_sequence_number))
@@ -431,8 +431,13 @@ class RicartAgrawalaFailures(Peer):
         self.highest_sequence_number = max(
             self.highest_sequence_number, message.sequence_number
         )
-        if self.standing is Standing.SETTLING:
-            self.answered(j)
+        if self.standing is Standing.SETTLING and self.awaiting >> j & 1:
+            if self.way == "d":
+                self.awaiting = 0
+                self.stop_waiting()
+                self.settle()
+            else:
+                self.answered(j)
 
     def hear(self, j: NodeId, number: int) -> None:
         """The number of a REQUEST."""
@@ -462,7 +467,6 @@ class RicartAgrawalaFailures(Peer):
 
     def settle(self) -> None:
         self.standing, self.heard, self.first_heard = Standing.IN, (), 0
-        self.cancel_timer("settle")
         self.see_what_is_wanted()
 
     # A sponsor
@@ -496,7 +500,7 @@ class RicartAgrawalaFailures(Peer):
     def initialize(self, newcomer: NodeId) -> None:
         self.admitting = 0
         names = tuple(nodes_in(self.names))
-        self.send(newcomer, Initialize(names, self.highest_sequence_number))
+        self.send(newcomer, Initialize(names))
         self.admit_or_end()
 
     # Leaving

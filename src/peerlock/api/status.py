@@ -7,12 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from peerlock.membership.place import engine_for, own_directory
+from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.views import View
 from peerlock.runtime.host import ask
-from peerlock.runtime.transport import UnixSockets
 
 PATIENCE = 1.0  # seconds for a member to answer
 
@@ -46,10 +45,9 @@ def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
     return {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
 
 
-async def survey(cluster: str | None = None) -> dict[str, Any]:
+async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, Any]:
     """Ask every member, without becoming one: members, locks, holders, waiters."""
-    engine = engine_for(cluster, None)
-    transport = UnixSockets(own_directory())
+    engine, transport = meet(cluster, None, reach)
     try:
         view = await engine.read()
         questions = (ask(m, engine.cluster, transport, PATIENCE) for m in view.members)

@@ -24,14 +24,13 @@ from peerlock.api.errors import (
     WouldBlock,
 )
 from peerlock.api.forks import belongs_here, mind_forks
+from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits
 from peerlock.api.status import describe
-from peerlock.membership.place import engine_for, own_directory
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Knobs, Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
-from peerlock.runtime.transport import UnixSockets
 
 LEASE = 10.0
 
@@ -356,6 +355,7 @@ def join(
     lease: float | None = LEASE,
     hand_overs: int = Knobs.hand_overs,
     hand_over_time: float = Knobs.hand_over_time,
+    reach: Reach = USUAL,
 ) -> LockNode:
     """This process becomes a member of a cluster of processes that share locks.
 
@@ -364,9 +364,10 @@ def join(
       waits for it for ever.
     hand_overs, hand_over_time: how often and for how many seconds a lock may go from one
       local user to the next while others may wait; 1 is strictly in turn.
+    reach: for clusters on many machines, where to listen and how to show who we are.
     """
-    engine = engine_for(cluster, lease)
+    engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    host = Host(engine, UnixSockets(own_directory()), knobs)
+    host = Host(engine, transport, knobs)
     host.describe = lambda: describe(host.node)
     return LockNode(host)

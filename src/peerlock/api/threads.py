@@ -29,15 +29,14 @@ from peerlock.api.errors import (
 )
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.loops import new_event_loop
+from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
-from peerlock.membership.place import engine_for, own_directory
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Knobs, Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
-from peerlock.runtime.transport import UnixSockets
 
 T = TypeVar("T")
 
@@ -352,12 +351,13 @@ def join(
     lease: float | None = LEASE,
     hand_overs: int = Knobs.hand_overs,
     hand_over_time: float = Knobs.hand_over_time,
+    reach: Reach = USUAL,
 ) -> LockNode:
     """Become a member, at once; peerlock.join() tells what the arguments are for."""
-    engine = engine_for(cluster, lease)
+    engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     guard = threading.Lock()
-    host = Host(engine, UnixSockets(own_directory()), knobs, guard)
+    host = Host(engine, transport, knobs, guard)
 
     def described() -> dict[str, Any]:
         with guard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.cli.output import console, json_option, plain_table, print_json
+from peerlock.cli.output import F, console, json_option, plain_table, print_json
 
 if TYPE_CHECKING:
     from peerlock.runtime.certificates import Shown
@@ -25,7 +26,7 @@ dir_option = click.option(
 )
 
 
-def force_option(what: str) -> Any:
+def force_option(what: str) -> Callable[[F], F]:
     return click.option("--force", is_flag=True, help=what)
 
 

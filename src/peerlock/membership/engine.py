@@ -74,3 +74,12 @@ class Watching(Protocol):
     """
 
     on_change: Callable[[View | None], None]
+
+
+@runtime_checkable
+class BetweenMachines(Protocol):
+    """An engine whose members are on several machines, and talk over TCP."""
+
+    @property
+    def near(self) -> tuple[str, int]:
+        """A host and port that all members reach: by what we reach it, others reach us."""

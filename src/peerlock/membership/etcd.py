@@ -138,6 +138,7 @@ NOTHING = State(View(0, ()), "", b"", 0)
 class EtcdEngine:
     def __init__(self, url: str, lease: float | None) -> None:
         address = parse(url)
+        self._endpoints = address.endpoints
         self.lease = lease
         self.cluster = ""  # known once we have read it
         self.on_change: Callable[[View | None], None] = lambda view: None
@@ -233,6 +234,10 @@ class EtcdEngine:
         state = (await self._snapshot(PATIENCE)).state
         self.cluster = state.name
         return state.view
+
+    @property
+    def near(self) -> tuple[str, int]:
+        return self._endpoints[0]
 
     @property
     def lock_file(self) -> None:

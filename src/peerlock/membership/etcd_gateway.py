@@ -64,16 +64,35 @@ class Answer(NamedTuple):
     body: dict[str, Any]
 
 
-class Line:
-    """A connection: one question at a time."""
+class Line(asyncio.Protocol):
+    """A connection: one question at a time.
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
+    asyncio's streams would be shorter, but close themselves when they are forgotten: in a
+    forked child that takes them from the loop of its parent.
+    """
+
+    def __init__(self, host: str) -> None:
         self._host = host
         self._http = h11.Connection(h11.CLIENT)
+        self._news = asyncio.Event()
+        self._lost: Exception | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        made = transport.get_extra_info("socket")
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEPALIVE.items():
+            if hasattr(socket, option):
+                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+    def data_received(self, data: bytes) -> None:
+        self._http.receive_data(data)
+        self._news.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lost = error or ConnectionResetError("it has closed the connection")
+        self._news.set()
 
     def ask(self, path: str, body: bytes, token: str) -> None:
         headers = [
@@ -87,7 +106,7 @@ class Line:
             headers.append(("authorization", token))
         question = h11.Request(method="POST", target=path, headers=headers)
         for event in (question, h11.Data(data=body), h11.EndOfMessage()):
-            self._writer.write(self._http.send(event) or b"")
+            self._transport.write(self._http.send(event) or b"")
 
     async def status(self) -> int:
         event = await self._event()
@@ -102,10 +121,13 @@ class Line:
         event = await self._event()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
-    async def _event(self) -> h11.Event | type[h11.PAUSED]:
+    async def _event(self) -> object:
         while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._http.receive_data(await self._reader.read(65536))
-        return event  # type: ignore[return-value]  # mypy cannot rule out NEED_DATA
+            if self._lost is not None:
+                raise self._lost
+            self._news.clear()
+            await self._news.wait()
+        return event
 
     def can_be_used_again(self) -> bool:
         states = (self._http.our_state, self._http.their_state)
@@ -116,7 +138,7 @@ class Line:
 
     def close(self) -> None:
         """At once, whatever the other side does; the loop may be about to end."""
-        self._writer.transport.abort()
+        self._transport.abort()
 
 
 class Gateway:
@@ -256,14 +278,10 @@ class Gateway:
 
     async def _connect(self, server: int) -> Line:
         host, port = self.address.endpoints[server]
-        tls = self.address.tls
-        reader, writer = await asyncio.open_connection(host, port, ssl=tls)
-        made = writer.get_extra_info("socket")
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in KEEPALIVE.items():
-            if hasattr(socket, option):
-                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-        return Line(reader, writer, self._name(server))
+        _, line = await asyncio.get_running_loop().create_connection(
+            lambda: Line(self._name(server)), host, port, ssl=self.address.tls
+        )
+        return line
 
     def _servers(self) -> list[int]:
         """The one that answered last comes first."""
@@ -346,8 +364,9 @@ def reason(trouble: Exception, tls: bool) -> str:
     if isinstance(trouble, TimeoutError):
         return "it did not answer in time"
     if isinstance(trouble, ConnectionError | h11.RemoteProtocolError):
-        hint = "?cert=FILE&key=FILE" if tls else "etcds://"
-        return f"it closed the connection; if it always does, it may want {hint}"
+        if tls:
+            return "it closed the connection; does it speak TLS, and trust ?cert=FILE?"
+        return "it closed the connection; does it speak TLS?  Then it is etcds://"
     if isinstance(trouble, OSError):
         return trouble.strerror or "it cannot be reached"
     return str(trouble)

@@ -27,7 +27,6 @@ from pathlib import Path
 from secrets import token_hex
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -197,18 +196,6 @@ def shown(path: Path, certificate: x509.Certificate) -> Shown:
         until=certificate.not_valid_after_utc,
         fingerprint=certificate.fingerprint(hashes.SHA256()).hex(":"),
     )
-
-
-def is_signed_by(path: Path, authorities: Path) -> bool:
-    """Whether one of these has signed the first certificate in the file."""
-    certificate, *_ = read_certificates(path)
-    for authority in read_certificates(authorities):
-        try:
-            certificate.verify_directly_issued_by(authority)
-        except (ValueError, TypeError, InvalidSignature):
-            continue
-        return True
-    return False
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:

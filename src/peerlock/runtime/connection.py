@@ -74,6 +74,10 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._listener.closed(self)
 
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
+
     def send(self, frame: Frame) -> None:
         if self._transport is not None:
             self._transport.write(encode(frame))

@@ -30,6 +30,9 @@ RETRY_AT_MOST = 0.5
 
 # So many connections may be open whose other end has not said who it is, and so long.
 MOST_UNKNOWN = 128
+
+# Who leaves gives others so many seconds to hear his last words.
+PARTING = 0.5
 PATIENCE = 10.0
 
 
@@ -65,6 +68,8 @@ class Host:
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
+        self._connections: set[Connection] = set()  # all that are open
+        self._parted = asyncio.Event()  # none is left
         self._unknown: dict[Connection, None] = {}  # have not said who they are
         self._addresses: dict[MemberId, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -117,16 +122,24 @@ class Host:
             pass  # they find out by themselves
         finally:
             self._close()
+            await self._part()
+
+    async def _part(self) -> None:
+        """Until all has been said; who does not listen is not waited for."""
+        self._parted.clear()
+        for grace in (PARTING, PARTING):
+            if self._connections:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._parted.wait(), grace)
+            for connection in self._connections:
+                connection.end()
 
     def _close(self) -> None:
         self._stopped = True
         if self._end_of_lease:
             self._end_of_lease.cancel()
         self.transport.close()
-        for way in self._ways.values():
-            if way.connection:
-                way.connection.finish()
-        for connection in [*self._incoming, *self._unknown]:
+        for connection in self._connections:
             connection.finish()
         self.engine.close()
 
@@ -136,8 +149,7 @@ class Host:
         self.node.lose_everything()
         self.engine.abandon()
         if self.started:
-            ways = (way.connection for way in self._ways.values() if way.connection)
-            for connection in [*ways, *self._incoming, *self._unknown]:
+            for connection in self._connections:
                 connection.abandon()
             self.transport.abandon()
 
@@ -316,6 +328,10 @@ class Host:
     def _accept(self) -> Connection:
         """Strangers may come in any number; they must not take all descriptors."""
         connection = Connection(self)
+        self._connections.add(connection)
+        if self._stopped:
+            connection.end()
+            return connection
         self._unknown[connection] = None
         if len(self._unknown) > MOST_UNKNOWN:
             oldest = next(iter(self._unknown))
@@ -342,10 +358,9 @@ class Host:
             connection = Connection(self)
             try:
                 await self.transport.connect(self._addresses[member], connection)
-            except (
-                OSError,
-                TimeoutError,
-            ):  # it may be dead: whoever keeps the members knows
+                if not connection.is_open:
+                    raise ConnectionResetError
+            except OSError:  # it may be dead: whoever keeps the members knows
                 self._look_soon()
                 await asyncio.sleep(way.pause)
                 way.pause = min(2 * way.pause, RETRY_AT_MOST)
@@ -356,6 +371,7 @@ class Host:
             return
 
     def _connected(self, member: MemberId, way: Way, connection: Connection) -> None:
+        self._connections.add(connection)
         if self._ways.get(member) is not way:
             connection.end()
             return
@@ -396,6 +412,9 @@ class Host:
         raise Garbage("a stranger")
 
     def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._parted.set()
         self._unknown.pop(connection, None)
         member = self._incoming.pop(connection, None)
         for other, way in self._ways.items():

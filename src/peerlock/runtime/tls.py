@@ -56,9 +56,7 @@ class Context(ssl.SSLContext):
         self.trouble: ClusterError | None = None  # why the files are not used, if so
         self._stamp: Stamp = ()
         self._inner = self._read()
-        # asyncio asks this one whether names are checked.
-        self.check_hostname = self._inner.check_hostname
-        self.verify_mode = self._inner.verify_mode
+        harden(self, check_hostname)  # for those who ask this one how strict it is
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
         return self._newest().wrap_bio(*arguments, **named)
@@ -79,7 +77,8 @@ class Context(ssl.SSLContext):
         files = self._files
         try:
             stamp = files.stamp()  # before we read: what changes later is read again
-            context = strict_context(self._purpose, self._check_hostname)
+            context = ssl.SSLContext(self._purpose)
+            harden(context, self._check_hostname)
             context.load_verify_locations(files.ca)
             context.load_cert_chain(files.certificate, files.key, password=no_password)
         except ssl.SSLError as error:
@@ -97,6 +96,19 @@ class Context(ssl.SSLContext):
         return context
 
 
+@dataclass(frozen=True)
+class Mutual:
+    """What a transport needs to show and to see certificates."""
+
+    files: Files
+
+    def for_server(self) -> ssl.SSLContext:
+        return server_context(self.files)
+
+    def for_client(self) -> ssl.SSLContext:
+        return client_context(self.files)
+
+
 def server_context(files: Files) -> ssl.SSLContext:
     """For who listens: nobody without a certificate of our authorities gets a word."""
     return Context(files, ssl.PROTOCOL_TLS_SERVER, check_hostname=False)
@@ -107,14 +119,12 @@ def client_context(files: Files, check_hostname: bool = True) -> ssl.SSLContext:
     return Context(files, ssl.PROTOCOL_TLS_CLIENT, check_hostname)
 
 
-def strict_context(purpose: int, check_hostname: bool) -> ssl.SSLContext:
-    context = ssl.SSLContext(purpose)
+def harden(context: ssl.SSLContext, check_hostname: bool) -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = check_hostname
     context.verify_mode = ssl.CERT_REQUIRED
-    if purpose == ssl.PROTOCOL_TLS_SERVER:
+    if context.protocol == ssl.PROTOCOL_TLS_SERVER:
         context.num_tickets = 0
-    return context
 
 
 def can_read(path: Path) -> bool:

@@ -1,0 +1,222 @@
+"""A page for each algorithm of the catalogue, and one for each family of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from handbook import checked, runs
+from handbook.book import Book
+from handbook.markdown import code, console, details, listed, prose, table
+from handbook.measures import SIZES, Measured, right_ones
+from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, Card, card
+from peerlock.cli.catalogue import FAMILIES, needs
+
+FAMILY_WORDS = {
+    "permission": """\
+Who wants in asks others, and goes in when all of those have agreed. They differ in whom one
+has to ask: everybody, a majority, or a *quorum*, a set chosen so that any two of them have a
+node in common. Nothing can get lost that is needed, and a node that does not want in still has
+to answer.""",
+    "token": """\
+There is one token, and who has it may go in. They differ in how one finds it: by asking
+everybody, by following pointers through a tree or a mesh, or by waiting until it comes round. A
+node that has the token already needs no message at all. If the token is lost, nobody gets
+in, so some of them know how to make a new one.""",
+    "several": """\
+Up to *k* may be inside together: a semaphore for a whole cluster. All of them are variations
+of the ideas on the other pages.""",
+}
+
+HOW_TO_READ = """\
+Time runs to the right, a line for each node. Hatched: the node waits. Solid: it is inside,
+with its *fence*, a number that grows from one entry to the next. Arrows are messages; point
+at one to see what it is."""
+
+FACTS = {
+    "messages": "messages for an entry",
+    "delay": "from one to the next",
+    "network": "network",
+    "failures": "failures",
+    "fairness": "fairness",
+}
+
+
+def write(book: Book, measured: Measured) -> None:
+    told = runs.stories()
+    for entry in right_ones():
+        mine = [story for story in told if story.algorithm == entry.name]
+        parts = algorithm_page(book, entry, mine, measured)
+        book.pages[path_of(entry.name)] = "\n\n".join(parts) + "\n"
+    for family in FAMILY_WORDS:
+        book.pages[f"{family}.md"] = family_page(family)
+
+
+def path_of(name: str) -> str:
+    return f"algorithms/{name}.md"
+
+
+def family_page(family: str) -> str:
+    members = [entry for entry in right_ones() if entry.family == family]
+    headings = ["", "published by", "messages for an entry", "needs", "serves"]
+    rows = [
+        (
+            f"[{entry.name}]({path_of(entry.name)})",
+            f"{entry.source}, {entry.year}",
+            prose(entry.messages),
+            needs(entry) or "–",
+            ", ".join(entry.serves) or "the lab only",
+        )
+        for entry in members
+    ]
+    explained = """\
+N is the number of nodes, K the size of a quorum, D the longest way through a tree, k how many
+may be inside. *FIFO*: messages between two nodes must arrive in the order in which they were
+sent; all others may be overtaken by later ones. *Lab only*: it can be simulated, drawn and
+checked, but not used as a lock, since it needs something that processes on a network do not
+have, or gives away something that a lock must not."""
+    parts = [
+        f"---\nhide-toc: true\n---\n\n# {FAMILIES[family]}",
+        FAMILY_WORDS[family],
+        table(headings, rows),
+        explained,
+        listed(path_of(entry.name) for entry in members),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def algorithm_page(
+    book: Book, entry: Algorithm, told: list[runs.Story], measured: Measured
+) -> Iterator[str]:
+    shown, page = card(entry), path_of(entry.name)
+    yield f"# {entry.name}\n\n**{prose(shown.title)}**"
+    yield prose(shown.idea)
+    yield at_a_glance(entry, shown)
+    yield f"## A run\n\n{HOW_TO_READ}"
+    yield book.draw(page, entry.name, runs.run_of(entry))
+    yield console(f"{runs.command_of(entry)} --trace run.svg")
+    yield "## What it costs\n\n" + costs(entry, measured)
+    yield from verdicts(entry)
+    yield "## Try it\n\n" + commands(entry)
+    yield from stories(book, page, told)
+    yield "## Where our code departs from its source, and why"
+    yield "\n".join(f"- {prose(departure)}" for departure in shown.departures)
+    yield f"## Source\n\n{prose(shown.citation)}"
+
+
+def at_a_glance(entry: Algorithm, shown: Card) -> str:
+    rows = [(FACTS[fact], prose(text)) for fact, text in shown.facts.items()]
+    rows.append(("needs", prose(needs(entry) or "nothing more")))
+    rows.append(("serves", ", ".join(entry.serves) or "the lab only: it is no real lock"))
+    return "## At a glance\n\n" + table(["", ""], rows)
+
+
+def costs(entry: Algorithm, measured: Measured) -> str:
+    words = f"""\
+Messages for an entry, as counted in simulated runs when this page was made. *Nobody competes*:
+one request at a time, from a random node. *All compete*: everybody asks again as soon as it has
+left. The source has it as: {prose(entry.messages)}."""
+    headings = ["nodes", *map(str, SIZES)]
+    rows = [
+        (
+            label,
+            *(
+                number(measured.of(entry.name, load, n).messages_per_entry.mean)
+                for n in SIZES
+            ),
+        )
+        for label, load in (("nobody competes", "light"), ("all compete", "heavy"))
+    ]
+    link = "[All algorithms side by side](../compare.md)"
+    return f"{words}\n\n{table(headings, rows, '-' + 'r' * len(SIZES))}\n\n{link}"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
+
+
+def verdicts(entry: Algorithm) -> Iterator[str]:
+    """What the checker says, and which wrong relatives there are."""
+    yield "## Every schedule"
+    found = checked.searches_of(entry.name)
+    if found:
+        headings, _ = checked.searches()
+        shown = [headings.index(h) for h in headings if h not in ("algorithm", "seconds")]
+        yield """\
+`peerlock check` tries every order in which requests, messages and releases of a small cluster
+can happen, with the very code that runs elsewhere. A *state* is a situation that the cluster can
+be in; the last columns are the most over all schedules. [More about this](../checked.md)"""
+        right = "rr--rrrrr"
+        yield table(
+            [headings[i] for i in shown], ([r[i] for i in shown] for r in found), right
+        )
+    else:
+        yield "It is checked at the size that `peerlock check` takes by itself, in the tests."
+    relatives = [a for a in CATALOGUE if a.family == "museum" and is_kin(a, entry)]
+    if relatives:
+        links = ", ".join(f"[{a.name}]({a.name}.md) ({a.verdict})" for a in relatives)
+        yield f"Variations of it that are wrong, and how: {links}."
+    items = checked.findings_about({entry.name, *(a.name for a in relatives)})
+    if items:
+        yield "What the searches have found about it:"
+        yield "\n".join(f"- {item}" for item in items)
+
+
+def is_kin(wrong: Algorithm, right: Algorithm) -> bool:
+    """Made of it, or from the same file."""
+    return right is original(wrong)
+
+
+def original(wrong: Algorithm) -> Algorithm | None:
+    """The algorithm that a piece of the museum varies: its nearest relative by class."""
+    for kind in wrong.peer.__mro__:
+        for entry in right_ones():
+            if entry.peer is kind:
+                return entry
+    same_file = (a for a in right_ones() if a.peer.__module__ == wrong.peer.__module__)
+    return next(same_file, None)
+
+
+def commands(entry: Algorithm) -> str:
+    name = entry.name
+    study = [
+        f"peerlock show {name}",
+        f"peerlock simulate {name} -n 13 --load light",
+        f"peerlock check {name}",
+    ]
+    parts = [console(*study)]
+    use = list(uses(entry))
+    if use:
+        parts.append("As a real lock between your processes:")
+        parts.append(console(*use))
+        method = (
+            f'node.semaphore("gpu", 4, algorithm="{name}")'
+            if "semaphore" in entry.serves
+            else f'node.lock("invoices", algorithm="{name}")'
+        )
+        parts.append(code(f"async with {method}:\n    ...", "python"))
+    return "\n\n".join(parts)
+
+
+def uses(entry: Algorithm) -> Iterator[str]:
+    by = f"--algorithm {entry.name}"
+    if "lock" in entry.serves:
+        yield f"peerlock demo {by}"
+        yield f"peerlock lock {by} invoices -- ./send-invoices"
+    if "shared lock" in entry.serves:
+        yield f"peerlock lock -s {by} catalogue -- ./report"
+    if "semaphore" in entry.serves:
+        yield f"peerlock lock --permits 4 {by} gpu -- ./train"
+
+
+def stories(book: Book, page: str, told: list[runs.Story]) -> Iterator[str]:
+    """The examples that its source tells, with what our code does at each step."""
+    if not told:
+        return
+    yield "## Told step by step"
+    yield """\
+An example of the source, or one that shows what is special, as a script that the tests play:
+lines at the margin say what happens, indented ones what our code does then."""
+    for story in told:
+        title = story.name.replace("-", " ")
+        picture = book.draw(page, f"story-{story.name}", story.trace)
+        yield details(f"{title}", f"{picture}\n{code(story.text)}")

@@ -1,0 +1,45 @@
+"""docs/checked.md, taken apart: who was searched, and what was found."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from handbook.book import ROOT
+
+Row = tuple[str, ...]
+
+
+@cache
+def text() -> str:
+    return (ROOT / "docs" / "checked.md").read_text()
+
+
+@cache
+def searches() -> tuple[Row, tuple[Row, ...]]:
+    """The headings of the large table, and its rows."""
+    _, _, rest = text().partition("\n## The table\n")
+    lines = [line for line in rest.partition("\n## ")[0].splitlines() if line[:1] == "|"]
+    headings, _, *rows = (tuple(map(str.strip, line[1:-1].split("|"))) for line in lines)
+    return headings, tuple(rows)
+
+
+def searches_of(name: str) -> list[Row]:
+    return [row for row in searches()[1] if row[0] == name]
+
+
+def section(heading: str) -> str:
+    """What stands below a heading; nothing, if there is none such."""
+    _, found, rest = text().partition(f"\n## {heading}\n")
+    return rest.partition("\n## ")[0].strip() if found else ""
+
+
+def findings() -> list[str]:
+    """The list of what was found, an item each."""
+    items = re.split(r"^- ", section("Other things found"), flags=re.MULTILINE)
+    return [" ".join(item.split()) for item in items if item.strip()]
+
+
+def findings_about(names: set[str]) -> list[str]:
+    """Those that name one of them."""
+    return [item for item in findings() if names & set(re.findall(r"`([^`]+)`", item))]

@@ -1,0 +1,67 @@
+"""The page of the command line, from what click knows of each command."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+from handbook.book import Book
+from handbook.markdown import code, prose, table
+from peerlock.cli.main import COMMANDS, cli
+
+INTRODUCTION = """\
+# The command line
+
+Every command tells about itself with `-h`. Those that report have `--json`, for programs to
+read; long work shows a progress bar on a terminal and none in a pipe. An error is one line
+that says what to do.
+
+| exit code | |
+| ---: | --- |
+| 0 | all is well |
+| 1 | a property was violated; for `peerlock lock`: the lock was not to be had |
+| 2 | wrong usage |
+| 3 | a check was cut short, and proves nothing |
+| 130 | interrupted |
+
+`peerlock lock` and `peerlock status` have those of `flock(1)` besides; see below.
+"""
+
+
+def write(book: Book) -> None:
+    parts = [INTRODUCTION]
+    with click.Context(cli, info_name="peerlock") as parent:
+        for name in COMMANDS:
+            command = cli.get_command(parent, name)
+            assert command is not None
+            with click.Context(command, info_name=name, parent=parent) as context:
+                parts += described(command, context)
+    book.pages["commands.md"] = "\n\n".join(parts) + "\n"
+
+
+def described(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"## peerlock {context.info_name}"
+    pieces = " ".join(command.collect_usage_pieces(context))
+    yield code(f"peerlock {context.info_name} {pieces}")
+    yield from told(command.help or "")
+    records = (option.get_help_record(context) for option in options(command))
+    rows = [(f"`{record[0]}`", prose(record[1])) for record in records if record]
+    if rows:
+        yield table(["option", "what it does"], rows)
+
+
+def options(command: click.Command) -> list[click.Parameter]:
+    return [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+
+
+def told(help_text: str) -> Iterator[str]:
+    """Paragraphs; what click is told not to wrap stands as it is, commands as commands."""
+    for paragraph in re.split(r"\n[ \t]*\n", inspect.cleandoc(help_text)):
+        if not paragraph.startswith("\b"):
+            yield prose(" ".join(paragraph.split()))
+            continue
+        _, *lines = paragraph.splitlines()
+        yield code("\n".join(lines))

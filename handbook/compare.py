@@ -1,0 +1,202 @@
+"""The page that compares all algorithms, by measurement."""
+
+from __future__ import annotations
+
+from handbook.algorithms import number, path_of
+from handbook.book import Book, inline
+from handbook.figures import COLOURS, MARKS, figure, finished
+from handbook.markdown import console, prose, table
+from handbook.measures import ENTRIES, RUNS, SIZE, SIZES, Measured, right_ones
+from peerlock.algorithms.catalogue import Algorithm, card
+from peerlock.cli.catalogue import FAMILIES, needs
+
+CHOSEN = (
+    "central",
+    "ricart-agrawala",
+    "suzuki-kasami",
+    "maekawa",
+    "raymond",
+    "naimi-trehel",
+)
+
+INTRODUCTION = f"""\
+---
+hide-toc: true
+---
+
+# All of them compared
+
+Everything on this page was measured when it was made: {RUNS} seeded runs of {ENTRIES} entries for
+each algorithm, load and size, in virtual time. A message takes 1 time unit on average
+(between 0.5 and 1.5), and whoever is inside stays there for 1.
+
+*Nobody competes* means one request at a time, from a random node. *All compete* means that
+every node asks again as soon as it has left. Most real locks are somewhere in between, and
+rather near the first. For your own network and load ask `peerlock advise`.
+
+In a hurry? For a lock on which little depends, `central` is hard to beat. Without a node that
+everything hangs on, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest messages both when
+nobody competes and when all do, of those that ask for nothing special; so it is what
+`peerlock lock` uses. [maekawa](algorithms/maekawa.md) spreads the work evenly with about √N messages,
+and [agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md) goes on if nodes fail.
+"""
+
+WAITING = f"""\
+## How long one waits
+
+{SIZE} nodes, in time units. *Response*: from asking to going in. *Hand-over*: from one that
+leaves to the next that goes in, if somebody waits (the literature's synchronisation delay); 1 is
+a single message. *Overtaken*: how many others went in between somebody's asking and his
+entering, at the most; {SIZE - 1} is once by everybody. *Evenness*: 1 if all nodes got in equally
+often, less if some were preferred (Jain's index)."""
+
+NEEDS = f"""\
+## What it takes
+
+*Keeps* and *largest message* are bytes, packed, the most that was seen with {SIZE} nodes when
+all competed. *Needs*: what it asks of the network besides delivering every message once. The last
+column is what its card says of failures; a lock node starts every algorithm afresh when a
+process is gone, so that as a real lock each of them survives that."""
+
+
+def write(book: Book, measured: Measured) -> None:
+    parts = [
+        INTRODUCTION,
+        f"## Messages for an entry\n\n{SIZE} nodes; the axis is logarithmic.",
+        overview(book, measured),
+        growth(book, measured),
+        messages_table(measured),
+        WAITING,
+        waiting_table(measured),
+        NEEDS,
+        needs_table(measured),
+        "## Again, with your own numbers",
+        console(
+            f"peerlock compare {' '.join(CHOSEN)} -n 4,16,64 --plot figure.pdf",
+            "peerlock advise -n 9 --latency exponential:2 --load 0.1",
+        ),
+    ]
+    book.pages["compare.md"] = "\n\n".join(parts) + "\n"
+
+
+def by_family() -> list[Algorithm]:
+    return sorted(right_ones(), key=lambda a: list(FAMILIES).index(a.family))
+
+
+def link(entry: Algorithm) -> str:
+    return f"[{entry.name}]({path_of(entry.name)})"
+
+
+def messages_table(measured: Measured) -> str:
+    sizes = (4, SIZE, SIZES[-1])
+    assert set(sizes) <= set(SIZES)
+    headings = ["", *(f"alone, N = {n}" for n in sizes), *(f"all, N = {n}" for n in sizes)]
+    rows = [
+        (
+            link(entry),
+            *(
+                number(measured.of(entry.name, load, n).messages_per_entry.mean)
+                for load in ("light", "heavy")
+                for n in sizes
+            ),
+            prose(entry.messages),
+        )
+        for entry in by_family()
+    ]
+    told = table([*headings, "its source says"], rows, "-rrrrrr-")
+    return f"*Alone*: nobody competes. *All*: all compete.\n\n{told}"
+
+
+def waiting_table(measured: Measured) -> str:
+    headings = [
+        "",
+        "response, alone",
+        "response, all",
+        "hand-over",
+        "overtaken",
+        "evenness",
+    ]
+    rows = []
+    for entry in by_family():
+        light, heavy = measured.of(entry.name, "light"), measured.of(entry.name, "heavy")
+        rows.append(
+            (
+                link(entry),
+                f"{light.response_time.mean:.1f}",
+                f"{heavy.response_time.mean:.1f}",
+                f"{heavy.synchronisation_delay.mean:.2f}",
+                heavy.max_overtaken,
+                f"{heavy.fairness.mean:.3f}",
+            )
+        )
+    return table(headings, rows, "-rrrrr")
+
+
+def needs_table(measured: Measured) -> str:
+    headings = ["", "keeps", "largest message", "needs", "serves", "failures"]
+    rows = []
+    for entry in by_family():
+        room = measured.rooms[entry.name]
+        serves = ", ".join(entry.serves) or "–"
+        failures = prose(card(entry).facts["failures"])
+        rows.append(
+            (link(entry), room.state, room.message, needs(entry) or "–", serves, failures)
+        )
+    return table(headings, rows, "-rr---")
+
+
+# Figures
+
+
+def overview(book: Book, measured: Measured) -> str:
+    """Two marks for each algorithm, joined: alone and all."""
+    entries = [entry for entry in by_family()]
+    plot, (axes,) = figure(8.6, 0.21 * len(entries) + 1.0)
+    light = [measured.of(e.name, "light").messages_per_entry.mean for e in entries]
+    heavy = [measured.of(e.name, "heavy").messages_per_entry.mean for e in entries]
+    places = list(range(len(entries), 0, -1))
+    axes.hlines(places, light, heavy, color="#999999", linewidth=1.2)
+    axes.scatter(light, places, color=COLOURS[0], label="nobody competes", zorder=3, s=26)
+    axes.scatter(
+        heavy, places, color=COLOURS[1], label="all compete", zorder=3, s=26, marker="D"
+    )
+    axes.set_yticks(places, [entry.name for entry in entries])
+    axes.set_ylim(0.2, len(entries) + 0.8)
+    logarithmic(axes.xaxis, axes.set_xscale)
+    axes.set_xlabel(f"messages for an entry, {SIZE} nodes")
+    axes.legend(frameon=False, loc="lower right")
+    return book.show("compare.md", "pictures/messages.html", inline(finished(plot)))
+
+
+def growth(book: Book, measured: Measured) -> str:
+    plot, panels = figure(9.2, 3.6, columns=2, sharey=True)
+    for axes, (load, title) in zip(
+        panels, (("light", "nobody competes"), ("heavy", "all compete")), strict=True
+    ):
+        for i, name in enumerate(CHOSEN):
+            line = [measured.of(name, load, n).messages_per_entry.mean for n in SIZES]
+            style = {"color": COLOURS[i], "marker": MARKS[i], "markersize": 4}
+            axes.plot(SIZES, line, label=name, linewidth=1.3, **style)
+        axes.set_title(title)
+        axes.set_xlabel("nodes")
+        axes.set_xscale("log")
+        axes.set_xticks(SIZES, list(map(str, SIZES)))
+        axes.minorticks_off()
+    logarithmic(panels[0].yaxis, panels[0].set_yscale)
+    panels[0].set_ylabel("messages for an entry")
+    panels[1].legend(frameon=False, loc="upper left", fontsize=8)
+    shown = book.show("compare.md", "pictures/growth.html", inline(finished(plot)))
+    return f"{shown}\n\nHow it grows with the number of nodes, for six that show the kinds there are."
+
+
+def logarithmic(axis: object, set_scale: object) -> None:
+    """With numbers that one can read."""
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    assert isinstance(axis, Axis)
+    assert callable(set_scale)
+    set_scale("log")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,0 +1,137 @@
+"""What is wrong in the literature: a page with all of it, and a page for each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from handbook import checked, runs
+from handbook.algorithms import HOW_TO_READ, original, path_of
+from handbook.book import ROOT, Book, inline, up
+from handbook.markdown import console, listed, prose
+from handbook.runs import Wrong
+from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, card
+from peerlock.checker.model import exhibit
+
+INTRODUCTION = """\
+# What we found wrong
+
+The algorithms in this collection were taken from their papers, and every schedule of a small
+cluster of each was tried. Most hold. Some do not: as they were published, as a survey retells
+them, or if one takes a sentence at its word. Each of these stays in the catalogue, in its
+*museum*, with the verdict that it deserves and the shortest way to go wrong, found by
+`peerlock check`. None of these is offered as a lock.
+
+The verdicts: *exclusion*, two are inside together; *deadlock*, somebody waits and nothing more can
+happen; *starvation*, somebody waits while others go on, or until somebody else happens to
+ask; *overtaking*, everybody gets in, but without a bound on how often others come first;
+*remote error*, a correct node gets a message that makes no sense.
+"""
+
+SURVEY = "As Velazquez's survey of 1993 tells them"
+ON_PURPOSE = "Broken on purpose"
+WORDS = {
+    SURVEY: """\
+M. G. Velazquez surveyed the field in a technical report of 1993. Of some algorithms a reader today
+finds little else. What it says in a sentence or two is what is tried here; the papers
+themselves may well be right.""",
+    ON_PURPOSE: """\
+One line changed, or one assumption dropped. These show what that line is for, and that the
+checker notices.""",
+}
+
+
+def write(book: Book, pieces: list[Algorithm] | None = None) -> None:
+    museum = [a for a in CATALOGUE if a.family == "museum"] if pieces is None else pieces
+    groups: dict[str, list[str]] = {}
+    for entry in sorted(museum, key=lambda a: (a.year, a.source)):
+        found = runs.wrong(entry.name)
+        book.pages[path_of(entry.name)] = piece_page(book, entry, found)
+        groups.setdefault(group_of(entry), []).append(piece(book, entry, found))
+    last = [SURVEY, ON_PURPOSE]
+    order = [g for g in groups if g not in last] + [g for g in last if g in groups]
+    parts = [INTRODUCTION, HOW_TO_READ]
+    for group in order:
+        parts.append(f"## {group}")
+        parts += [WORDS[group]] if group in WORDS else []
+        parts += groups[group]
+    parts += findings()
+    parts.append(listed(path_of(entry.name) for entry in museum))
+    book.pages["literature.md"] = "\n\n".join(parts) + "\n"
+
+
+def group_of(entry: Algorithm) -> str:
+    """Whose words are wrong, or seem so."""
+    if "Velazquez" in entry.source:
+        return SURVEY
+    if entry.source.startswith("made from"):
+        return ON_PURPOSE
+    if entry.source.startswith("Lamport"):
+        return "Lamport, 1978, read otherwise than he meant"
+    names = entry.source.removesuffix(", TR-869")
+    report = ", technical report 869" if names != entry.source else ""
+    return f"{names.replace(', ', ' and ')}{report}, {entry.year}"
+
+
+def piece(book: Book, entry: Algorithm, found: Wrong) -> str:
+    """Its part of the page of all."""
+    page = "literature.md"
+    parts = [
+        f"### {entry.name}",
+        prose(card(entry).note),
+        f"**{prose(found.verdict)}.** {way(entry, found)} "
+        f"[Its page]({path_of(entry.name)})",
+        picture(book, page, entry, found),
+    ]
+    return "\n\n".join(parts)
+
+
+def piece_page(book: Book, entry: Algorithm, found: Wrong) -> str:
+    shown, page, right = card(entry), path_of(entry.name), original(entry)
+    parts = [
+        f"# {entry.name}",
+        f"**In the museum: it is wrong.** {prose(shown.note)}",
+        f"{way(entry, found)} The verdict: **{prose(found.verdict)}.**",
+        picture(book, page, entry, found),
+        HOW_TO_READ,
+        console(f"peerlock check {entry.name} --trace counterexample.svg"),
+        *([f"What it varies: [{right.name}]({right.name}.md)."] if right else []),
+        *(f"> {item}" for item in checked.findings_about({entry.name})),
+        f"## Source\n\n{prose(entry.source)}, {entry.year}. {prose(shown.citation)}",
+        "[All that we found wrong](../literature.md)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def way(entry: Algorithm, found: Wrong) -> str:
+    chosen = exhibit(entry.name)
+    asked = chosen.requests
+    each = "requests without end"
+    if asked is not None:
+        each = f"{asked[0]} each" if len(set(asked)) == 1 else ", ".join(map(str, asked))
+        each = f"requests: {each}"
+    length = f"The shortest way takes {found.depth} steps"
+    if entry.verdict == "overtaking":
+        length = f"All {found.states:,} states were tried, and the worst schedule is drawn"
+    return f"{length}, with {chosen.nodes} nodes ({each}; messages {chosen.assumptions})."
+
+
+def picture(book: Book, page: str, entry: Algorithm, found: Wrong) -> str:
+    if found.trace is not None:
+        return book.draw(page, entry.name, found.trace)
+    name = f"{entry.name}.svg"
+    drawn = (ROOT / "docs" / "museum" / name).read_text()
+    book.files[f"pictures/{name}"] = drawn
+    shown = book.show(page, f"pictures/run-{entry.name}.html", inline(drawn))
+    return (
+        f"{shown}\n\n<p class='walk'><a href=\"{up(page)}pictures/{name}\">On its own</a>; "
+        "drawn before, since this search takes longer than all others together.</p>"
+    )
+
+
+def findings() -> Iterator[str]:
+    """The rest of what docs/checked.md tells."""
+    yield "## The bounds of technical report 869"
+    yield checked.section("TR-869, the appendix and section 6.4")
+    yield "## All findings of the searches"
+    yield "What the searches showed besides, right or wrong. [What was checked](checked.md)"
+    yield "\n".join(f"- {item}" for item in checked.findings())

@@ -1,0 +1,156 @@
+"""The page of quorum systems: drawn, and with what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from handbook.book import Book, inline
+from handbook.figures import COLOURS, figure, finished
+from handbook.markdown import console, prose, table
+from peerlock.core.availability import availability
+from peerlock.core.coterie import k_coterie
+from peerlock.core.quorums import QuorumSystem
+from peerlock.core.systems import SYSTEMS
+from peerlock.lab.load import optimal_load
+
+SIZES = (7, 13, 31)
+DRAWN = ("plane", "grid", "majority", "triangle", "tree")
+DRAWN_SIZE = 13
+UP = 0.9
+POINTS = 51
+
+INTRODUCTION = """\
+# Quorum systems
+
+With some algorithms a node need not ask everybody, but only its *quorum*: a set of nodes, chosen so
+that any two quorums have a node in common. That one cannot agree to both, so two are never
+inside together. The smaller the quorums, the fewer the messages; the more of them, and the more
+evenly spread, the less each node has to do and the more failures leave one whole.
+
+`maekawa`, `sanders`, `mizuno-neilsen-rao` and their variants take any of these by `--quorums`;
+`majority`, `weighted-majority` and `agrawal-el-abbadi` are built on one of their own.
+"""
+
+KINDS = {
+    "plane": "Nodes are the points of a finite projective plane, quorums its lines: "
+    "about √N nodes, the least that is possible if all are to be alike. Where there is no "
+    "plane of that size, a larger one is cut down (Maekawa's Method 1).",
+    "grid": "Nodes are in a square; a quorum is a row and a column (Maekawa's Method 2).",
+    "majority": "More than half of the nodes, whichever.",
+    "triangle": "Nodes are in a triangle of rows: about √(2N) of them, two schemes mixed.",
+    "triangle-columns": "The first of its two schemes alone.",
+    "triangle-rows": "The second one alone.",
+    "tree": "A way from the root of a tree to a leaf; where a node on it is down, ways from "
+    "all of its children (Agrawal and El Abbadi).",
+    "weighted": "More than half of the votes, of which nodes may have different numbers.",
+    "k-coterie": "For semaphores: k quorums can be found that do not meet, but not k + 1.",
+}
+
+COLUMNS = """\
+- **nodes asked**: the size of a quorum, its own node included.
+- **busiest node**: in how many of all requests it takes part, if everybody asks equally often;
+  and **at best**, if quorums are chosen as cleverly as can be, by linear programming.
+- **survives**: whichever so many nodes fail, a quorum is left.
+- **a quorum is left**: how likely, if each node is up with probability 0.9. Where this cannot be
+  counted, it is estimated by 2,000 trials (≈)."""
+
+
+def write(book: Book) -> None:
+    parts = [INTRODUCTION, "## Whom each node asks", drawn(book), "## The kinds"]
+    parts.append("\n".join(f"- **{k}**: {prose(text)}" for k, text in KINDS.items()))
+    parts += ["## What they are worth", COLUMNS, worth()]
+    parts += ["## If nodes fail", failing(book), "## Try it"]
+    parts.append(
+        console(
+            "peerlock quorums plane -n 13",
+            "peerlock quorums weighted -n 3 --votes 3,1,1",
+            "peerlock quorums tree -n 31 --p 0.95 --plot availability.svg",
+            "peerlock simulate maekawa -n 13 --quorums grid",
+        )
+    )
+    book.pages["quorums.md"] = "---\nhide-toc: true\n---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def system(kind: str, nodes: int) -> QuorumSystem:
+    return k_coterie(nodes, 2) if kind == "k-coterie" else SYSTEMS[kind](nodes)
+
+
+def worth() -> str:
+    headings = [
+        "kind",
+        "N",
+        "nodes asked",
+        "busiest node",
+        "at best",
+        "survives",
+        "a quorum is left",
+    ]
+    rows = [row(kind, n) for kind in (*SYSTEMS, "k-coterie") for n in SIZES]
+    return table(headings, rows, "-rrrrrr")
+
+
+def row(kind: str, nodes: int) -> tuple[str, ...]:
+    made = system(kind, nodes)
+    sizes, found = made.sizes, availability(made)
+    asked = str(sizes.min) if sizes.min == sizes.max else f"{sizes.min}–{sizes.max}"
+    about = "" if found.exact else "≈ "
+    return (
+        kind if nodes == SIZES[0] else "",
+        str(nodes),
+        asked,
+        f"{made.load:.0%}",
+        f"{optimal_load(made).load:.0%}",
+        f"{made.resilience}{'' if made.resilience_exact else ' or more'}",
+        f"{about}{found.at(UP):.4f}",
+    )
+
+
+def drawn(book: Book) -> str:
+    """A square for each kind: a row for each node, a dot for each that it asks."""
+    plot, axes = figure(9.6, 2.6, columns=len(DRAWN))
+    for i, kind in enumerate(DRAWN):
+        made = system(kind, DRAWN_SIZE)
+        dots = list(asked(made))
+        at = axes[i]
+        at.scatter([j for _, j in dots], [n for n, _ in dots], s=16, color=COLOURS[0])
+        at.set_title(kind)
+        at.set_aspect("equal")
+        at.set_xlim(0.2, DRAWN_SIZE + 0.8)
+        at.set_ylim(DRAWN_SIZE + 0.8, 0.2)
+        ticks = [1, 5, 9, 13]
+        at.set_xticks(ticks)
+        at.set_yticks(ticks)
+        at.set_xlabel("is asked")
+    axes[0].set_ylabel("node")
+    words = (
+        f"{DRAWN_SIZE} nodes; a dot says that the node of the row asks that of the column."
+    )
+    return (
+        book.show("quorums.md", "pictures/quorums.html", inline(finished(plot)))
+        + f"\n\n*{words}*"
+    )
+
+
+def asked(made: QuorumSystem) -> Iterator[tuple[int, int]]:
+    for node in range(1, made.nodes + 1):
+        for other in made.of(node):
+            yield node, other
+
+
+def failing(book: Book) -> str:
+    plot, axes = figure(7.2, 3.8)
+    steps = [k / (POINTS - 1) for k in range(POINTS)]
+    for i, kind in enumerate(DRAWN):
+        found = availability(system(kind, DRAWN_SIZE))
+        axes[0].plot(steps, [found.at(p) for p in steps], label=kind, color=COLOURS[i])
+    axes[0].plot(steps, steps, linestyle="--", color="#888888", label="one node alone")
+    axes[0].set_xlabel("how likely each node is up")
+    axes[0].set_ylabel("how likely a quorum is left")
+    axes[0].set_xlim(0, 1)
+    axes[0].set_ylim(0, 1.02)
+    axes[0].legend(frameon=False)
+    shown = book.show("quorums.md", "pictures/availability.html", inline(finished(plot)))
+    words = f"""\
+*{DRAWN_SIZE} nodes.* A majority survives most as long as nodes are more often up than down; below one half,
+a single node is better than any of them. Small quorums and many survivors are at odds."""
+    return f"{shown}\n\n{words}"

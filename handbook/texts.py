@@ -1,0 +1,94 @@
+"""The pages that are written by hand: those of docs/, the README's beginning, the house."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+
+from handbook.book import ROOT, Book
+from handbook.markdown import listed
+
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+MOVED = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md"}
+
+# In this order; a page of docs/ that is not named here is listed after the first ones.
+USE = ("tutorial", "promises", "knobs")
+FOUND = ("literature", "checked", "reproduced")
+
+NEXT = """\
+## Where to go from here
+
+- *A job must not run twice at the same time*: [from zero to a safe cron job](tutorial.md),
+  in a quarter of an hour.
+- *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when you
+  need the fence.
+- *How do I set …?* [Every knob](knobs.md), [the command line](commands.md),
+  [the Python API](api.md).
+- *Which algorithm, for my network and load?* [All of them compared](compare.md), by
+  measurement; `peerlock advise` does it for your own numbers.
+- *How does the one in my textbook work?* A page for each, with a run to look at:
+  [ask for permission](permission.md), [wait for the token](token.md),
+  [several at a time](several.md).
+- *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with the
+  picture of the shortest way to go wrong, and [what was checked](checked.md).
+- *Whom must a node ask?* [Quorum systems](quorums.md), drawn and measured.
+- *How is it built?* [The house](architecture.md).
+"""
+
+
+def write(book: Book) -> None:
+    documents = sorted((ROOT / "docs").glob("*.md"))
+    for path in documents:
+        book.pages[path.name] = rehoused(path.read_text(), f"docs/{path.name}", book)
+    house = (ROOT / "ARCHITECTURE.md").read_text()
+    book.pages["architecture.md"] = rehoused(house, "ARCHITECTURE.md", book)
+    start = rehoused(beginning((ROOT / "README.md").read_text()), "README.md", book)
+    names = {path.stem for path in documents}
+    book.pages["index.md"] = "\n\n".join([start, NEXT, *contents(names)]) + "\n"
+
+
+def beginning(readme: str) -> str:
+    """What it is, how to try it, how to use it; without what reads on."""
+    sections = re.split(r"^(?=## )", readme, flags=re.MULTILINE)
+    wanted = [s for s in sections if s.startswith(("# ", "## Try it", "## Use it"))]
+    text, _, _ = "".join(wanted).partition("\nRead on:")
+    return text
+
+
+def contents(documents: set[str]) -> Iterator[str]:
+    """The table of contents, for the margin."""
+    others = sorted(documents - set(USE) - set(FOUND))
+    use = [name for name in USE if name in documents]
+    yield listed([*use, *others, "commands", "api"], "Use it")
+    yield listed(["compare", "permission", "token", "several", "quorums"], "The algorithms")
+    found = [name for name in FOUND if name in documents or name == "literature"]
+    yield listed([*found, "architecture"], "Behind it")
+
+
+def rehoused(text: str, origin: str, book: Book) -> str:
+    """The same page at its place in the site, with links to match."""
+
+    def moved(link: re.Match[str]) -> str:
+        picture, words, target = link.groups()
+        if "://" in target or target.startswith("#"):
+            return link[0]
+        path, _, anchor = target.partition("#")
+        place = normpath(PurePosixPath(origin).parent / path)
+        if picture:
+            return shown(ROOT / place, words, book)
+        new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
+        if new is None:
+            return words
+        return f"[{words}]({new}{'#' + anchor if anchor else ''})"
+
+    return LINK.sub(moved, text)
+
+
+def shown(path: Path, words: str, book: Book) -> str:
+    """A picture; or nothing, if it is not there."""
+    if not path.exists():
+        return ""
+    book.files[f"pictures/{path.name}"] = path.read_bytes()
+    return f'<img class="wide" src="pictures/{path.name}" alt="{words}">'

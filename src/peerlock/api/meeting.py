@@ -1,0 +1,75 @@
+"""Where a cluster meets, and how its members reach one another there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.membership.engine import BetweenMachines, Engine
+from peerlock.membership.place import engine_for, own_directory
+from peerlock.runtime.tls import Files, Mutual
+from peerlock.runtime.transport import Tcp, Transport, UnixSockets, host_and_port
+
+CERTIFICATES = "PEERLOCK_CERTIFICATES"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Between machines: where to listen, and how to show who we are.
+
+    listen: HOST:PORT; without it, any free port on all addresses.
+    advertise: HOST:PORT at which others reach us, if that is something else.
+    certificates: a directory with ca.pem and this host's certificate and key, as
+      `peerlock certs` makes them; without it, $PEERLOCK_CERTIFICATES.
+    insecure: no certificates, and nothing is encrypted: for networks that are yours alone.
+    """
+
+    listen: str = ""
+    advertise: str | None = None
+    certificates: str | os.PathLike[str] | None = None
+    insecure: bool = False
+
+
+USUAL = Reach()
+
+
+def meet(
+    cluster: str | None, lease: float | None, reach: Reach
+) -> tuple[Engine, Transport]:
+    engine = engine_for(cluster, lease)
+    if isinstance(engine, BetweenMachines):
+        return engine, tcp(engine.near, reach)
+    if reach != USUAL:
+        raise UsageError("listen, advertise, certificates and insecure are for etcd://…")
+    return engine, UnixSockets(own_directory())
+
+
+def tcp(near: tuple[str, int], reach: Reach) -> Tcp:
+    directory = reach.certificates or os.environ.get(CERTIFICATES)
+    if reach.insecure and reach.certificates:
+        raise UsageError("either certificates or insecure, not both")
+    if reach.insecure:
+        return Tcp(reach.listen, reach.advertise, near, None)
+    if not directory:
+        raise UsageError(
+            "members on other machines want to see a certificate: give a directory of "
+            "`peerlock certs`, or ask for insecure by name"
+        )
+    security = Mutual(files_in(Path(directory), reach.advertise or reach.listen))
+    return Tcp(reach.listen, reach.advertise, near, security)
+
+
+def files_in(directory: Path, advertised: str) -> Files:
+    """This host's: by the name it is reached by, or its own, or the only one there is."""
+    names = [host_and_port(advertised)[0], socket.getfqdn(), socket.gethostname()]
+    names += sorted({path.stem for path in directory.glob("*.key")} - {"ca"})[:2]
+    present = [n for n in names if n and (directory / f"{n}.key").exists()]
+    if not present or (present[0] not in names[:3] and len(names) > 4):
+        raise UsageError(
+            f"which certificate in {directory} is this host's? "
+            f"There is none for {', '.join(dict.fromkeys(filter(None, names[:3])))}"
+        )
+    return Files.of_host(directory, present[0])

@@ -1,0 +1,733 @@
+"""Membership by etcd: against real servers, started here, killed, stopped, restored."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import wraps
+from itertools import count
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import peerlock
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.membership.engine import ClusterError, Gone, Joined, Watching
+from peerlock.membership.etcd import EtcdEngine
+from peerlock.membership.etcd_address import parse
+from peerlock.membership.etcd_gateway import encoded
+from peerlock.membership.place import engine_for
+from peerlock.membership.sqlite import BEGINNING
+from peerlock.node.views import MemberId, View
+from peerlock.runtime.certificates import issue, new_authority
+from tests.etcd_servers import Server, Wire, servers
+
+PATIENCE = 30.0
+names = count(1)
+
+
+def in_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(*arguments: Any, **named: Any) -> None:
+        async def bounded() -> None:
+            async with asyncio.timeout(PATIENCE):
+                await test(*arguments, **named)
+
+        asyncio.run(bounded())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with servers(tmp_path_factory.mktemp("etcd")) as [one]:
+        yield one
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """For a test that does it harm."""
+    with servers(tmp_path) as [one]:
+        yield one
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[list[Server]]:
+    with servers(tmp_path, 3) as all_three:
+        yield all_three
+
+
+def fresh(*where: Server | Wire, options: str = "", user: str = "") -> str:
+    """A cluster that nobody has used yet."""
+    hosts = ",".join(one.address for one in where)
+    return f"etcd://{user}{hosts}/c{next(names)}{options}"
+
+
+def same(url: str, *where: Server | Wire) -> str:
+    """The same cluster, by another way."""
+    hosts = ",".join(one.address for one in where)
+    return f"etcd://{hosts}/{url.rpartition('/')[2]}"
+
+
+def keys_of(url: str) -> str:
+    return f"/peerlock/{url.rpartition('/')[2]}/"
+
+
+class Member:
+    """An engine, and what its host would do with it: renew, and listen."""
+
+    def __init__(self, url: str, lease: float = 2.0) -> None:
+        self.engine = EtcdEngine(url, lease)
+        self.engine.on_change = self._told
+        self.views: list[View] = []
+        self.calls_to_look = 0
+        self._something = asyncio.Event()
+        self._renewals: asyncio.Task[None] | None = None
+
+    async def join(self, beyond: int = 0) -> Joined:
+        self.joined = await self.engine.join("there", beyond)
+        self.me = self.joined.me
+        self.views.append(self.joined.view)
+        return self.joined
+
+    def _told(self, view: View | None) -> None:
+        if view is None:
+            self.calls_to_look += 1
+        else:
+            self.views.append(view)
+        self._something.set()
+
+    async def until(self, condition: Callable[[View], bool]) -> View:
+        """Whose newest view is like this, as the watch tells it."""
+        while not condition(self.views[-1]):
+            await self._something.wait()
+            self._something.clear()
+        return self.views[-1]
+
+    async def until_told_to_look(self) -> None:
+        while not self.calls_to_look:
+            await self._something.wait()
+            self._something.clear()
+
+    def keep_renewing(self) -> None:
+        async def renew() -> None:
+            while True:
+                with suppress(ClusterError):
+                    await self.engine.renew(self.me)
+                await asyncio.sleep(0.3)
+
+        self._renewals = asyncio.create_task(renew())
+
+    def die(self) -> None:
+        """Without a word to anybody."""
+        if self._renewals:
+            self._renewals.cancel()
+        self.engine.close()
+
+
+@asynccontextmanager
+async def members(url: str, number: int, lease: float = 2.0) -> AsyncIterator[Any]:
+    async with AsyncExitStack() as stack:
+        made = []
+        for _ in range(number):
+            member = Member(url, lease)
+            stack.callback(member.die)
+            await member.join()
+            made.append(member)
+        yield made[0] if number == 1 else made
+
+
+def ids(view: View) -> list[MemberId]:
+    return [member.id for member in view.members]
+
+
+def alone(member: Member) -> Callable[[View], bool]:
+    return lambda view: ids(view) == [member.me]
+
+
+async def renewed(member: Member) -> float:
+    """As soon as etcd lets us."""
+    while True:
+        try:
+            return (await member.engine.renew(member.me)).deadline
+        except ClusterError as error:
+            assert not isinstance(error, Gone), error
+            await asyncio.sleep(0.05)
+
+
+# Coming and going
+
+
+@in_time
+async def test_members_come_and_go_and_all_are_told(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 2) as (a, b):
+        assert ids(await a.until(lambda view: len(view.members) == 2)) == [a.me, b.me]
+        assert b.joined.view == a.views[-1]
+        assert a.engine.cluster == b.engine.cluster != ""
+        left = await b.engine.leave(b.me)
+        assert await a.until(alone(a)) == left
+        assert (await a.engine.renew(a.me)).view == left
+        numbers = [view.number for view in a.views]
+        assert numbers == sorted(set(numbers))
+
+
+@in_time
+async def test_a_key_per_member_says_where_it_is(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        found = server.pairs(keys_of(url))
+        mine = found[f"{keys_of(url)}members/{a.me}"]
+        assert (mine["address"], mine["pid"]) == ("there", os.getpid())
+        assert mine["host"]
+        assert found[f"{keys_of(url)}view"]["number"] == a.joined.view.number
+        await a.engine.leave(a.me)
+        assert list(server.pairs(keys_of(url))) == [f"{keys_of(url)}view"]
+
+
+@in_time
+async def test_whoever_dies_is_out_when_its_lease_is_and_not_before(server: Server) -> None:
+    async with members(fresh(server), 3) as (a, b, c):
+        for survivor in (a, c):
+            survivor.keep_renewing()
+        deadline = (await b.engine.renew(b.me)).deadline
+        b.die()
+        for survivor in (a, c):
+            view = await survivor.until(lambda view: b.me not in ids(view))
+            assert time.monotonic() >= deadline
+            assert ids(view) == [a.me, c.me]
+        assert a.views[-1] == c.views[-1]
+
+
+@in_time
+async def test_a_crowd_that_comes_at_once_sees_the_same_views(server: Server) -> None:
+    url = fresh(server)
+    crowd = [Member(url, lease=10) for _ in range(20)]
+    try:
+        await asyncio.gather(*(member.join() for member in crowd))
+        for member in crowd:
+            await member.until(lambda view: len(view.members) == 20)
+        await asyncio.gather(*(one.engine.leave(one.me) for one in crowd[::2]))
+        for member in crowd[1::2]:
+            await member.until(lambda view: len(view.members) == 10)
+        by_number: dict[int, View] = {}
+        for member in crowd:
+            numbers = [view.number for view in member.views]
+            assert numbers == sorted(set(numbers))
+            for view in member.views:
+                assert by_number.setdefault(view.number, view) == view
+        assert len({member.me for member in crowd}) == 20
+    finally:
+        for member in crowd:
+            member.die()
+
+
+@in_time
+async def test_to_look_is_not_to_join(server: Server) -> None:
+    url = fresh(server)
+    looking = engine_for(url, None)
+    assert isinstance(looking, Watching)
+    assert await looking.read() == View(0, ())
+    assert server.pairs(keys_of(url)) == {}
+    async with members(url, 1) as a:
+        assert await looking.read() == a.joined.view
+        assert looking.cluster == a.engine.cluster
+        assert (await a.engine.renew(a.me)).view == a.joined.view
+        with pytest.raises(ClusterError, match="a member needs a lease"):
+            await looking.join("there")
+    looking.close()
+
+
+@in_time
+async def test_a_new_number_for_the_same_members(server: Server) -> None:
+    async with members(fresh(server), 2) as (a, b):
+        view = await a.engine.renumber()
+        assert ids(view) == [a.me, b.me]
+        assert view.number > b.joined.view.number
+        assert await b.until(lambda seen: seen.number == view.number) == view
+
+
+@in_time
+async def test_somebody_can_be_put_out(server: Server) -> None:
+    async with members(fresh(server), 2) as (a, b):
+        view = await a.engine.leave(b.me)
+        assert ids(view) == [a.me]
+        assert await b.until(alone(a)) == view
+        assert await b.engine.renew(b.me) == (view, -inf, False, None)
+
+
+@in_time
+async def test_who_comes_back_is_somebody_else_and_its_former_self_is_out(
+    server: Server,
+) -> None:
+    async with members(fresh(server), 1) as a:
+        former = a.me
+        await a.join(beyond=a.joined.view.number + 100)
+        assert ids(a.joined.view) == [a.me]
+        assert a.me == former + 101
+        assert await renewed(a) > time.monotonic()
+
+
+# Numbers
+
+
+@in_time
+async def test_numbers_are_at_least_the_seconds_since_2024(server: Server) -> None:
+    seconds = int(time.time()) - BEGINNING
+    async with members(fresh(server), 1) as a:
+        assert seconds <= a.joined.view.number <= int(time.time()) - BEGINNING
+
+
+@in_time
+async def test_a_clock_that_is_far_ahead_is_not_believed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with members(fresh(server), 1) as a:
+        monkeypatch.setattr(time, "time", lambda: 5e9)
+        assert (await a.engine.renumber()).number == a.joined.view.number + 1
+
+
+@in_time
+async def test_when_the_numbers_are_used_up_it_says_so(server: Server) -> None:
+    one = Member(fresh(server))
+    with pytest.raises(ClusterError, match="numbers are used up"):
+        await one.join(beyond=(1 << 31) - 1)
+    one.die()
+
+
+@in_time
+async def test_if_all_keys_are_deleted_numbers_grow_all_the_same(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        before = (await a.engine.renumber()).number
+        server.delete(keys_of(url))
+        await a.until_told_to_look()
+        with pytest.raises(Gone, match="removed"):
+            await a.engine.renew(a.me)
+        await a.join(before)
+        assert a.joined.view.number > before
+        assert await renewed(a) > time.monotonic()
+
+
+@in_time
+async def test_a_restored_backup_is_noticed_and_numbers_grow_all_the_same(
+    own_server: Server,
+) -> None:
+    backup = own_server.data.with_name("backup")
+    async with members(fresh(own_server), 1, lease=20) as a:
+        own_server.kill()
+        shutil.copytree(own_server.data, backup)
+        own_server.restart()
+        await a.engine.renumber()
+        seen = (await a.engine.renumber()).number
+        own_server.kill()
+        shutil.rmtree(own_server.data)
+        backup.rename(own_server.data)
+        own_server.restart()
+        with pytest.raises(Gone, match="backup"):
+            await a.engine.renew(a.me)
+        await a.join(seen)
+        assert a.joined.view.number > seen
+        assert await renewed(a) > time.monotonic()
+
+
+# Leases
+
+
+@in_time
+async def test_a_lease_is_rounded_up_to_what_etcd_grants(server: Server) -> None:
+    async with members(fresh(server), 1, lease=0.3) as a:
+        assert a.engine.lease == 2  # etcd's least
+        before = time.monotonic()
+        await a.join()
+        assert before + 2 <= a.joined.deadline <= time.monotonic() + 2
+    async with members(fresh(server), 1, lease=2.5) as b:
+        assert b.engine.lease == 3
+
+
+@in_time
+async def test_a_lease_is_counted_from_before_the_question(server: Server) -> None:
+    async with Wire(server.port) as wire, members(fresh(wire), 1, lease=10) as a:
+        before = time.monotonic()
+        wire.hold()
+        asked = asyncio.create_task(a.engine.renew(a.me))
+        await asyncio.sleep(0.3)  # an answer that takes its time: that is the test
+        after = time.monotonic()
+        wire.let_go()
+        deadline = (await asked).deadline
+        assert before + 10 <= deadline < after + 10
+
+
+@in_time
+async def test_whoever_loses_its_key_is_told_and_out(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        server.delete(f"{keys_of(url)}members/")
+        await a.until_told_to_look()
+        view, deadline, changed, trouble = await a.engine.renew(a.me)
+        assert (view.members, deadline, changed, trouble) == ((), -inf, True, None)
+
+
+@in_time
+async def test_a_leader_that_was_deposed_renews_nothing(three: list[Server]) -> None:
+    """It was stopped, there is another, it goes on: it still believes that it leads."""
+    old = next(server for server in three if server.leads())
+    others = [server for server in three if server is not old]
+    terms = []
+    async with members(fresh(old), 1, lease=20) as a:
+        ask = a.engine._kept_alive
+
+        async def noted() -> Any:
+            answer = await ask()
+            terms.append(answer[2])
+            return answer
+
+        a.engine._kept_alive = noted
+        old.pause()
+        await elected(others)
+        asked = asyncio.create_task(a.engine.renew(a.me))
+        await asyncio.sleep(0.1)  # the question must lie there when it goes on
+        old.resume()
+        assert (await asked).deadline > time.monotonic() + 10
+        assert terms[-1] > terms[0]
+
+
+async def elected(candidates: list[Server]) -> None:
+    while not any([await asyncio.to_thread(server.leads) for server in candidates]):
+        await asyncio.sleep(0.05)
+
+
+# Watches
+
+
+@in_time
+async def test_a_watch_that_breaks_is_begun_anew_though_all_was_compacted(
+    server: Server,
+) -> None:
+    async with Wire(server.port) as wire:
+        url = fresh(wire)
+        async with members(url, 1) as a, members(same(url, server), 1) as b:
+            await a.until(lambda view: len(view.members) == 2)
+            wire.hold()
+            for _ in range(3):
+                newest = await b.engine.renumber()
+            status = server.ask("maintenance/status", {})
+            revision = status["header"]["revision"]
+            server.ask("kv/compaction", {"revision": revision, "physical": True})
+            await wire.cut()
+            wire.let_go()
+            assert await a.until(lambda view: view.number >= newest.number) == newest
+
+
+@in_time
+async def test_a_watch_that_has_gone_silent_is_replaced(server: Server) -> None:
+    async with Wire(server.port) as wire:
+        url = fresh(wire)
+        async with members(url, 1) as a, members(same(url, server), 1) as b:
+            await a.until(lambda view: len(view.members) == 2)
+            wire.hold()  # for good: what passed through here is lost
+            a.engine._gateway.address = parse(same(url, server))
+            while a.engine._gateway._idle[0]:
+                a.engine._gateway._idle[0].pop().close()
+            first = await b.engine.renumber()
+            assert (await a.engine.renew(a.me)).view == first
+            await a.engine.renew(a.me)
+            second = await b.engine.renumber()
+            assert await a.until(lambda view: view.number >= second.number) == second
+
+
+# Trouble
+
+
+@in_time
+async def test_a_short_outage_disturbs_nothing(own_server: Server) -> None:
+    url = fresh(own_server)
+    async with members(url, 1, lease=20) as a:
+        own_server.kill()
+        with pytest.raises(ClusterError, match="nobody listens there"):
+            await a.engine.renew(a.me)
+        own_server.restart()
+        assert await renewed(a) > time.monotonic()
+        assert (await a.engine.renew(a.me)).view == a.joined.view
+        async with members(url, 1) as b:
+            assert await a.until(lambda view: b.me in ids(view)) == b.joined.view
+
+
+@in_time
+async def test_etcd_that_does_not_answer_is_given_up_in_time(own_server: Server) -> None:
+    async with members(fresh(own_server), 1, lease=2) as a:
+        own_server.pause()
+        before = time.monotonic()
+        with pytest.raises(ClusterError, match="did not answer in time"):
+            await a.engine.renew(a.me)
+        assert time.monotonic() - before < 1.9
+        own_server.resume()
+        assert await renewed(a) > time.monotonic()
+
+
+@in_time
+async def test_one_of_three_servers_may_die_or_fall_silent(three: list[Server]) -> None:
+    first, second, third = three
+    url = fresh(first, second, third)
+    async with members(url, 1, lease=10) as a:
+        first.kill()
+        assert await renewed(a) > time.monotonic()
+        async with members(same(url, third), 1, lease=10) as b:
+            assert await a.until(lambda view: b.me in ids(view)) == b.joined.view
+            await asyncio.to_thread(first.restart)
+            second.pause()
+            assert await renewed(a) > time.monotonic()
+            await elected([first, third])
+            left = await b.engine.leave(b.me)
+            assert await a.until(alone(a)) == left
+            second.resume()
+
+
+@in_time
+async def test_without_a_majority_nothing_is_renewed_until_there_is_one(
+    three: list[Server],
+) -> None:
+    async with members(fresh(*three), 1, lease=20) as a:
+        for server in three[1:]:
+            server.kill()
+        with pytest.raises(ClusterError, match="etcd at"):
+            await a.engine.renew(a.me)
+        three[1].start()
+        assert await renewed(a) > time.monotonic()
+        assert (await a.engine.renew(a.me)).view == a.joined.view
+
+
+@in_time
+async def test_a_full_etcd_keeps_members_in_and_lets_none_in(own_server: Server) -> None:
+    alarm = {"memberID": 0, "alarm": "NOSPACE"}
+    url = fresh(own_server)
+    async with members(url, 2) as (a, b):
+        own_server.ask("maintenance/alarm", {**alarm, "action": "ACTIVATE"})
+        a.keep_renewing()
+        late = Member(url)
+        with pytest.raises(ClusterError, match=r"etcd is full .* alarm disarm"):
+            await late.join()
+        late.die()
+        b.die()
+        found = await a.engine.renew(a.me)
+        while found.trouble is None:  # until b's lease has run out
+            await asyncio.sleep(0.05)
+            found = await a.engine.renew(a.me)
+        assert "etcd is full" in str(found.trouble)
+        assert found.deadline > time.monotonic()
+        assert b.me in ids(found.view)
+        own_server.ask("maintenance/alarm", {**alarm, "action": "DEACTIVATE"})
+        await a.until(alone(a))
+
+
+@in_time
+async def test_passwords(own_server: Server) -> None:
+    url = fresh(own_server, user="ann:p%40ss@")
+    add_users(own_server, url)
+    async with members(url, 1, lease=20) as a:
+        assert await renewed(a) > time.monotonic()
+        await refused(
+            url.replace("p%40ss", "wrong"), "not take this password of user 'ann'"
+        )
+        await refused(url.replace("ann:p%40ss@", ""), "etcd wants a password")
+        await refused(url.replace("ann", "bob"), "does not let bob read and write")
+        own_server.kill()  # and what it gave for the password is forgotten
+        own_server.restart()
+        assert await renewed(a) > time.monotonic()
+        async with members(url, 1) as b:
+            await a.until(lambda view: b.me in ids(view))
+
+
+def add_users(server: Server, url: str) -> None:
+    """Ann may use this cluster's keys, Bob has a password and nothing else."""
+    name, prefix = url.rpartition("/")[2], keys_of(url)
+    coded = {key: encoded(key.encode()) for key in (prefix, prefix[:-1] + "0")}
+    for user, password in (("root", "r"), ("ann", "p@ss"), ("bob", "p@ss")):
+        server.ask("auth/user/add", {"name": user, "password": password})
+    for user, role in (("root", "root"), ("ann", name)):
+        server.ask("auth/role/add", {"name": role})
+        server.ask("auth/user/grant", {"user": user, "role": role})
+    first, end = coded.values()
+    right = {"permType": "READWRITE", "key": first, "range_end": end}
+    server.ask("auth/role/grant", {"name": name, "perm": right})
+    server.ask("auth/enable", {})
+
+
+async def refused(url: str, text: str) -> None:
+    member = Member(url)
+    with pytest.raises(ClusterError, match=text) as error:
+        await member.join()
+    assert len(str(error.value).splitlines()) == 1
+    assert "p@ss" not in str(error.value)
+    member.die()
+
+
+@in_time
+async def test_tls_in_both_directions(tmp_path: Path) -> None:
+    certs, foreign = tmp_path / "certs", tmp_path / "foreign"
+    for directory in (certs, foreign):
+        new_authority(directory)
+        issue(directory, "etcd", ["127.0.0.1"])
+    ours = f"?ca={certs}/ca.pem&cert={certs}/etcd.pem&key={certs}/etcd.key"
+    options = ["--client-cert-auth", "--trusted-ca-file", f"{certs}/ca.pem"]
+    options += ["--cert-file", f"{certs}/etcd.pem", "--key-file", f"{certs}/etcd.key"]
+    with servers(tmp_path, options=tuple(options), tls=True) as [server]:
+        url = fresh(server, options=ours)
+        async with members(url, 2) as (a, b):
+            await a.until(lambda view: b.me in ids(view))
+        await refused(url.replace(f"?ca={certs}", f"?ca={foreign}"), "not to be trusted")
+        stranger = ours.replace(f"{certs}/etcd", f"{foreign}/etcd")
+        await refused(fresh(server, options=stranger), "it wants a certificate of ours")
+        unsigned = f"?ca={certs}/ca.pem"
+        await refused(fresh(server, options=unsigned), "it wants a certificate of ours")
+        await refused(fresh(server), "etcds://")
+
+
+@in_time
+async def test_no_etcd_is_one_line(server: Server) -> None:
+    await refused("etcd://127.0.0.1:1/x", "etcd at 127.0.0.1:1: nobody listens there")
+    await refused("etcd://[::1]:1/x", r"etcd at \[::1\]:1: ")
+    await refused("etcd://nowhere.invalid/x", "there is no host of that name")
+    await refused(f"etcds://{server.address}/x", "does it speak TLS, and trust")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "is not etcd's JSON"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n17", "is not etcd's JSON"),
+        (b"HTTP/1.1 404 Not Found\r\ncontent-length: 1\r\n\r\n?", "no JSON gateway"),
+        (b"220 mail.example ESMTP\r\n", "closed the connection"),
+        (b"", "closed the connection"),
+    ],
+)
+@in_time
+async def test_something_else_that_answers_is_one_line(answer: bytes, text: str) -> None:
+    async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(answering, "127.0.0.1", 0) as other:
+        port = other.sockets[0].getsockname()[1]
+        await refused(f"etcd://127.0.0.1:{port}/x", text)
+
+
+@in_time
+async def test_keys_of_others_are_left_alone(server: Server) -> None:
+    url = fresh(server)
+    view = encoded(f"{keys_of(url)}view".encode())
+    server.ask("kv/put", {"key": view, "value": encoded(b"mine")})
+    await refused(url, "was written by another version, or by others")
+
+
+# Addresses
+
+
+def test_an_address_says_it_all(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("from the file\n")
+    found = parse("etcd://a%3Ab:c%40d@h1:1,h2,[::1]:3,[::2]/prod")
+    assert found.endpoints == (("h1", 1), ("h2", 2379), ("::1", 3), ("::2", 2379))
+    assert (found.user, found.password, found.cluster) == ("a:b", "c@d", "prod")
+    assert found.tls is None
+    assert "c@d" not in repr(found)
+    assert parse("etcds://h/prod").tls is not None
+    filed = parse(f"etcd://ann@h/prod?password-file={tmp_path}/p")
+    assert (filed.user, filed.password) == ("ann", "from the file")
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "text"),
+    [
+        ("etcd://h", UsageError, "comes the cluster's name"),
+        ("etcd://h/a/b", UsageError, "comes the cluster's name"),
+        ("etcd:///a", UsageError, "no host and port"),
+        ("etcd://h:x/a", UsageError, "'h:x' is no host and port"),
+        ("etcd://h:1,/a", UsageError, "'' is no host and port"),
+        ("etcd://h/a?cacert=x", UsageError, r"\?cacert= is no option"),
+        ("etcd://h/a?ca=/no/where", ClusterError, "cannot read /no/where"),
+        ("etcd://h/a?password-file=/no/where", ClusterError, "cannot read /no/where"),
+        (f"etcd://h/a?ca={__file__}", ClusterError, "for TLS"),
+    ],
+)
+def test_an_address_that_makes_no_sense(
+    url: str, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        engine_for(url, 1.0)
+
+
+def test_without_its_package_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("etcd", "etcd_gateway"):
+        monkeypatch.delitem(sys.modules, f"peerlock.membership.{name}")
+    monkeypatch.setitem(sys.modules, "h11", None)
+    with pytest.raises(ClusterError, match=r"pip install 'peerlock\[etcd\]'"):
+        engine_for("etcd://h/a", 1.0)
+
+
+# Forks
+
+PARENT = """
+import asyncio, gc, os, sys
+from peerlock.membership.etcd import EtcdEngine
+
+async def main(url):
+    engine, other = EtcdEngine(url, 10), EtcdEngine(url, 10)
+    told = asyncio.Event()
+    joined = await engine.join("here")
+    await engine.renew(joined.me)
+    await asyncio.sleep(0.2)  # until it watches
+    engine.on_change = lambda view: told.set()
+    if os.fork() == 0:
+        engine.abandon()
+        vars(engine).clear()
+        gc.collect()
+        os._exit(0)
+    os.wait()
+    await engine.renew(joined.me)
+    await other.join("there")
+    await told.wait()
+    engine.close()
+    other.close()
+    print("heard")
+
+asyncio.run(asyncio.wait_for(main(sys.argv[1]), 20))
+"""
+
+
+def test_a_forked_child_does_not_disturb_its_parent(server: Server) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PARENT, fresh(server)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.stdout, done.stderr) == ("heard\n", "")
+
+
+# Whole nodes
+
+
+@in_time
+async def test_locks_of_nodes_that_etcd_keeps_together(
+    server: Server, short_path: Path
+) -> None:
+    url = fresh(server)
+    fences = []
+    async with peerlock.join(url, lease=2) as a, peerlock.join(url, lease=2) as b:
+        for node in (a, b, a):
+            async with node.lock("x") as grant:
+                fences.append(grant.fence)
+        async with a.lock("x"):
+            with pytest.raises(peerlock.WouldBlock):
+                await b.lock("x").try_acquire()
+    assert fences == sorted(set(fences))
+    assert fences[0] < 1 << 63
