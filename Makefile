@@ -5,7 +5,7 @@ BIN := .venv/bin
 SEEDS ?= 10000
 SECONDS ?= 300
 
-.PHONY: demo tour test bench bench-locks check-all soak clean
+.PHONY: demo tour test bench bench-locks check-all docs soak clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -32,6 +32,11 @@ bench-locks: .venv/ready
 # Every algorithm at the larger sizes: docs/checked.md has the results.
 check-all: .venv/ready
 	$(BIN)/python -m bench.check_all
+
+# The site, in out/site: pages by hand, and one for each algorithm, measured and drawn.
+docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m handbook
 
 # Whole nodes under faults, a run for each seed; then real processes, killed and stopped:
 # make soak SEEDS=100000 SECONDS=3600

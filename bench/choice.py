@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -24,7 +23,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench.crew import Crew, Member, Task, alone, alternate, contend, crew, hand_on
-from bench.locks import progress
+from bench.locks import progress, write
 from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
@@ -138,7 +137,7 @@ def main() -> None:
         report[kind] = runs
         print(*table(kind, usual, runs), sep="\n", flush=True)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        write(options.json, report)
 
 
 Runs = dict[str, list[Found]]

@@ -25,10 +25,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
-from math import inf, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import median, quantiles
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.crew import (
     Crew,
@@ -209,8 +209,8 @@ def main() -> None:
             show(letter, found, missing)
     print("\nAims", *aims(found), sep="\n")
     if options.json:
-        report = {"context": context(options.loop), "missing": missing, "runs": found.runs}
-        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        report = {"context": context(options.loop), "not here": missing, "runs": found.runs}
+        write(options.json, report)
 
 
 def asked_for() -> argparse.Namespace:
@@ -288,6 +288,19 @@ def measured(
                 runs.setdefault(who, []).append(values)
     progress("")
     return runs
+
+
+def write(path: Path, report: Any) -> None:
+    """As JSON, which knows no infinity: what is not a number there is null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return value if not isinstance(value, float) or isfinite(value) else None
+
+    path.write_text(json.dumps(plain(report), indent=1, ensure_ascii=False) + "\n")
 
 
 def progress(text: str) -> None:

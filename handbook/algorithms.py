@@ -13,18 +13,18 @@ from peerlock.cli.catalogue import FAMILIES, needs
 
 FAMILY_WORDS = {
     "permission": """\
-Who wants in asks others, and goes in when all of those have agreed. They differ in whom one
-has to ask: everybody, a majority, or a *quorum*, a set chosen so that any two of them have a
-node in common. Nothing can get lost that is needed, and a node that does not want in still has
-to answer.""",
+Who wants in asks others, and goes in when all of those have agreed. They differ in whom
+one has to ask: everybody, a majority, or a *quorum*, a set chosen so that any two of them
+have a node in common. There is no single thing that could get lost; but a node that does
+not want in has to answer all the same.""",
     "token": """\
 There is one token, and who has it may go in. They differ in how one finds it: by asking
-everybody, by following pointers through a tree or a mesh, or by waiting until it comes round. A
-node that has the token already needs no message at all. If the token is lost, nobody gets
-in, so some of them know how to make a new one.""",
+everybody, by following pointers through a tree or a mesh, or by waiting until it comes
+round. A node that has the token already needs no message at all. If the token is lost,
+nobody gets in, so some of them know how to make a new one.""",
     "several": """\
-Up to *k* may be inside together: a semaphore for a whole cluster. All of them are variations
-of the ideas on the other pages.""",
+Up to *k* may be inside together: a semaphore for a whole cluster. All of them are
+variations of the ideas on the other pages.""",
 }
 
 HOW_TO_READ = """\
@@ -69,11 +69,11 @@ def family_page(family: str) -> str:
         for entry in members
     ]
     explained = """\
-N is the number of nodes, K the size of a quorum, D the longest way through a tree, k how many
-may be inside. *FIFO*: messages between two nodes must arrive in the order in which they were
-sent; all others may be overtaken by later ones. *Lab only*: it can be simulated, drawn and
-checked, but not used as a lock, since it needs something that processes on a network do not
-have, or gives away something that a lock must not."""
+N is the number of nodes, K the size of a quorum, D the longest way through a tree, k how
+many may be inside. *FIFO*: messages between two nodes must arrive in the order in which
+they were sent; all others may be overtaken by later ones. *Lab only*: it can be
+simulated, drawn and checked, but not used as a lock, since it needs something that
+processes on a network do not have, or gives away something that a lock must not."""
     parts = [
         f"---\nhide-toc: true\n---\n\n# {FAMILIES[family]}",
         FAMILY_WORDS[family],
@@ -112,9 +112,9 @@ def at_a_glance(entry: Algorithm, shown: Card) -> str:
 
 def costs(entry: Algorithm, measured: Measured) -> str:
     words = f"""\
-Messages for an entry, as counted in simulated runs when this page was made. *Nobody competes*:
-one request at a time, from a random node. *All compete*: everybody asks again as soon as it has
-left. The source has it as: {prose(entry.messages)}."""
+Messages for an entry, as counted in simulated runs when this page was made. *Nobody
+competes*: one request at a time, from a random node. *All compete*: everybody asks again
+as soon as it has left. The source has it as: {prose(entry.messages)}."""
     headings = ["nodes", *map(str, SIZES)]
     rows = [
         (
@@ -142,15 +142,16 @@ def verdicts(entry: Algorithm) -> Iterator[str]:
         headings, _ = checked.searches()
         shown = [headings.index(h) for h in headings if h not in ("algorithm", "seconds")]
         yield """\
-`peerlock check` tries every order in which requests, messages and releases of a small cluster
-can happen, with the very code that runs elsewhere. A *state* is a situation that the cluster can
-be in; the last columns are the most over all schedules. [More about this](../checked.md)"""
+`peerlock check` tries every order in which requests, messages and releases of a small
+cluster can happen, with the very code that runs elsewhere. A *state* is a situation that
+the cluster can be in; the last columns are the most over all schedules. [More about
+this](../checked.md)"""
         right = "rr--rrrrr"
         yield table(
             [headings[i] for i in shown], ([r[i] for i in shown] for r in found), right
         )
     else:
-        yield "It is checked at the size that `peerlock check` takes by itself, in the tests."
+        yield "It is checked, at the size that `peerlock check` takes by itself, by the tests."
     relatives = [a for a in CATALOGUE if a.family == "museum" and is_kin(a, entry)]
     if relatives:
         links = ", ".join(f"[{a.name}]({a.name}.md) ({a.verdict})" for a in relatives)
@@ -214,8 +215,8 @@ def stories(book: Book, page: str, told: list[runs.Story]) -> Iterator[str]:
         return
     yield "## Told step by step"
     yield """\
-An example of the source, or one that shows what is special, as a script that the tests play:
-lines at the margin say what happens, indented ones what our code does then."""
+An example of the source, or one that shows what is special, as a script that the tests
+play: lines at the margin say what happens, indented ones what our code does then."""
     for story in told:
         title = story.name.replace("-", " ")
         picture = book.draw(page, f"story-{story.name}", story.trace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -62,19 +62,24 @@ def write(book: Book) -> None:
     parts = [
         INTRODUCTION,
         "## For asyncio",
-        function("peerlock.join", peerlock.join),
-        *(describe("peerlock", name, getattr(peerlock, name)) for name in CLASSES),
-        describe("peerlock", "Statistics", peerlock.Statistics),
+        within("peerlock"),
+        function(peerlock.join),
+        *(describe(getattr(peerlock, name)) for name in CLASSES),
+        describe(peerlock.Statistics),
         "## For threads",
-        function("peerlock.sync.join", peerlock.sync.join),
-        *(
-            describe("peerlock.sync", name, getattr(peerlock.sync, name))
-            for name in CLASSES
-        ),
+        within("peerlock.sync"),
+        function(peerlock.sync.join),
+        *(describe(getattr(peerlock.sync, name)) for name in CLASSES),
         "## Errors",
+        within("peerlock"),
         *map(error, errors()),
     ]
     book.pages["api.md"] = "\n\n".join(parts) + "\n"
+
+
+def within(module: str) -> str:
+    """What follows is in it."""
+    return f"```{{py:currentmodule}} {module}\n```"
 
 
 def errors() -> list[type[BaseException]]:
@@ -89,17 +94,17 @@ def directive(
     return "\n".join([f"{fence}{{py:{kind}}} {name}", *lines, "", content, fence])
 
 
-def function(name: str, found: Any) -> str:
-    return directive("function", f"{name}{signature(found)}", words(found))
+def function(found: Any) -> str:
+    return directive("function", f"{found.__name__}{signature(found)}", words(found))
 
 
 def error(kind: type[BaseException]) -> str:
     base = kind.__mro__[1].__name__
     content = f"{words(kind)} It is a `{base}`."
-    return directive("exception", f"peerlock.{kind.__name__}", content)
+    return directive("exception", kind.__name__, content)
 
 
-def describe(module: str, name: str, kind: type) -> str:
+def describe(kind: type) -> str:
     """A class, and what users have of it; they never make one themselves."""
     inside = [words(kind)]
     if dataclasses.is_dataclass(kind):
@@ -107,7 +112,7 @@ def describe(module: str, name: str, kind: type) -> str:
         inside += (directive("attribute", n, "", type=t) for n, t in hints.items())
     else:
         inside += members(kind)
-    return directive("class", f"{module}.{name}", "\n\n".join(inside), "`````")
+    return directive("class", kind.__name__, "\n\n".join(inside), "`````")
 
 
 def members(kind: type) -> Iterator[str]:
@@ -125,9 +130,28 @@ def members(kind: type) -> Iterator[str]:
 
 
 def signature(found: Any) -> str:
+    """With its annotations as they are written, and defaults that are not too long."""
     shape = inspect.signature(found)
-    own = [p for p in shape.parameters.values() if p.name != "self"]
-    return str(shape.replace(parameters=own)).replace("'", "")
+    own = (p for p in shape.parameters.values() if p.name != "self")
+    given = shape.return_annotation
+    returns = "" if given is shape.empty else f" -> {given}"
+    return f"({', '.join(marked(own))}){returns}"
+
+
+def marked(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
+    """With a lone * before the first that must be given by name."""
+    named = False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not named:
+            named = True
+            yield "*"
+        default = "" if p.default is p.empty else f" = {short(p.default)}"
+        yield f"{p.name}: {p.annotation}{default}"
+
+
+def short(value: object) -> str:
+    told = repr(value)
+    return told if len(told) < 24 else f"{type(value).__name__}(…)"
 
 
 def words(found: Any) -> str:

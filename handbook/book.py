@@ -12,7 +12,8 @@ from peerlock.traces.trace import Trace
 
 ROOT = Path(__file__).parents[1]
 
-SIZE = re.compile(r' width="([\d.]+)(?:pt)?" height="[\d.]+(?:pt)?"')
+SIZE = re.compile(r' width="([\d.]+)(pt)?" height="[\d.]+(?:pt)?"')
+POINT = 4 / 3  # pixels
 
 
 @dataclass
@@ -65,17 +66,20 @@ def inline(picture: str) -> str:
     picture = re.sub(r"<style>.*?</style>\n?", "", picture, count=1, flags=re.DOTALL)
     size = SIZE.search(picture)
     assert size is not None, "an SVG without a size"
-    wide = float(size[1])
+    wide = float(size[1]) * (POINT if size[2] else 1)
     room = f' style="width: clamp({0.75 * wide:.0f}px, 100%, {wide:.0f}px); height: auto"'
     return picture[: size.start()] + room + picture[size.end() :]
 
 
 def trace_style() -> str:
-    """The look of drawn runs, dark where the page is dark and not only the screen."""
+    """The look of drawn runs, dark where the page is dark and not only the screen.
+
+    `:where` leaves each rule the weight that it has without it.
+    """
     light, _, dark = svg.style().partition("@media (prefers-color-scheme: dark) {")
     dark = dark.rstrip().removesuffix("}")
     return (
-        f'{light}body[data-theme="dark"] {{{dark}}}\n'
+        f'{light}:where(body[data-theme="dark"]) {{{dark}}}\n'
         f"@media (prefers-color-scheme: dark) {{\n"
-        f'body:not([data-theme="light"]) {{{dark}}}\n}}\n'
+        f':where(body:not([data-theme="light"])) {{{dark}}}\n}}\n'
     )

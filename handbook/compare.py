@@ -26,37 +26,39 @@ hide-toc: true
 
 # All of them compared
 
-Everything on this page was measured when it was made: {RUNS} seeded runs of {ENTRIES} entries for
-each algorithm, load and size, in virtual time. A message takes 1 time unit on average
-(between 0.5 and 1.5), and whoever is inside stays there for 1.
+Everything on this page was measured when it was made: {RUNS} seeded runs of {ENTRIES}
+entries for each algorithm, load and size, in virtual time. A message takes 1 time unit on
+average (between 0.5 and 1.5), and whoever is inside stays there for 1.
 
 *Nobody competes* means one request at a time, from a random node. *All compete* means that
 every node asks again as soon as it has left. Most real locks are somewhere in between, and
 rather near the first. For your own network and load ask `peerlock advise`.
 
-In a hurry? For a lock on which little depends, `central` is hard to beat. Without a node that
-everything hangs on, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest messages both when
-nobody competes and when all do, of those that ask for nothing special; so it is what
-`peerlock lock` uses. [maekawa](algorithms/maekawa.md) spreads the work evenly with about √N messages,
-and [agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md) goes on if nodes fail.
+In a hurry? For a lock on which little depends, `central` is hard to beat. Without a node
+that everything hangs on, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest
+messages both when nobody competes and when all do, of those that ask for nothing special;
+so it is what `peerlock lock` uses. [maekawa](algorithms/maekawa.md) spreads the work
+evenly with about √N messages, and [agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md)
+goes on if nodes fail.
 """
 
 WAITING = f"""\
 ## How long one waits
 
-{SIZE} nodes, in time units. *Response*: from asking to going in. *Hand-over*: from one that
-leaves to the next that goes in, if somebody waits (the literature's synchronisation delay); 1 is
-a single message. *Overtaken*: how many others went in between somebody's asking and his
-entering, at the most; {SIZE - 1} is once by everybody. *Evenness*: 1 if all nodes got in equally
-often, less if some were preferred (Jain's index)."""
+{SIZE} nodes, in time units. *Response*: from asking to going in. *Hand-over*: from one
+that leaves to the next that goes in, if somebody waits (the literature's synchronisation
+delay); 1 is a single message. *Overtaken*: how many others went in between somebody's
+asking and his entering, at the most; {SIZE - 1} is once by everybody. *Evenness*: 1 if
+all nodes got in equally often, less if some were preferred (Jain's index)."""
 
 NEEDS = f"""\
 ## What it takes
 
-*Keeps* and *largest message* are bytes, packed, the most that was seen with {SIZE} nodes when
-all competed. *Needs*: what it asks of the network besides delivering every message once. The last
-column is what its card says of failures; a lock node starts every algorithm afresh when a
-process is gone, so that as a real lock each of them survives that."""
+*Keeps* and *largest message* are bytes, packed, the most that was seen with {SIZE} nodes
+when all competed. *Needs*: what it asks of the network besides delivering every message
+once. The last column is what its card says of failures; a lock node starts every
+algorithm afresh when a process is gone, so that as a real lock each of them survives
+that."""
 
 
 def write(book: Book, measured: Measured) -> None:
@@ -90,7 +92,7 @@ def link(entry: Algorithm) -> str:
 def messages_table(measured: Measured) -> str:
     sizes = (4, SIZE, SIZES[-1])
     assert set(sizes) <= set(SIZES)
-    headings = ["", *(f"alone, N = {n}" for n in sizes), *(f"all, N = {n}" for n in sizes)]
+    headings = ["", *(f"alone, {n}" for n in sizes), *(f"all, {n}" for n in sizes)]
     rows = [
         (
             link(entry),
@@ -104,7 +106,8 @@ def messages_table(measured: Measured) -> str:
         for entry in by_family()
     ]
     told = table([*headings, "its source says"], rows, "-rrrrrr-")
-    return f"*Alone*: nobody competes. *All*: all compete.\n\n{told}"
+    words = "*Alone*: nobody competes. *All*: all compete. The numbers are those of nodes."
+    return f"{words}\n\n{told}"
 
 
 def waiting_table(measured: Measured) -> str:
@@ -150,7 +153,7 @@ def needs_table(measured: Measured) -> str:
 
 def overview(book: Book, measured: Measured) -> str:
     """Two marks for each algorithm, joined: alone and all."""
-    entries = [entry for entry in by_family()]
+    entries = by_family()
     plot, (axes,) = figure(8.6, 0.21 * len(entries) + 1.0)
     light = [measured.of(e.name, "light").messages_per_entry.mean for e in entries]
     heavy = [measured.of(e.name, "heavy").messages_per_entry.mean for e in entries]
@@ -186,7 +189,8 @@ def growth(book: Book, measured: Measured) -> str:
     panels[0].set_ylabel("messages for an entry")
     panels[1].legend(frameon=False, loc="upper left", fontsize=8)
     shown = book.show("compare.md", "pictures/growth.html", inline(finished(plot)))
-    return f"{shown}\n\nHow it grows with the number of nodes, for six that show the kinds there are."
+    words = "How it grows with the number of nodes, for six that show the kinds there are."
+    return f"{shown}\n\n{words}"
 
 
 def logarithmic(axis: object, set_scale: object) -> None:

@@ -15,25 +15,25 @@ from peerlock.checker.model import exhibit
 INTRODUCTION = """\
 # What we found wrong
 
-The algorithms in this collection were taken from their papers, and every schedule of a small
-cluster of each was tried. Most hold. Some do not: as they were published, as a survey retells
-them, or if one takes a sentence at its word. Each of these stays in the catalogue, in its
-*museum*, with the verdict that it deserves and the shortest way to go wrong, found by
-`peerlock check`. None of these is offered as a lock.
+The algorithms in this collection were taken from their papers, and every schedule of a
+small cluster of each was tried. Most hold. Some do not: as they were published, as a
+survey retells them, or if one takes a sentence at its word. Each of these stays in the
+catalogue, in its *museum*, with the verdict that it deserves and the shortest way to go
+wrong, found by `peerlock check`. None of these is offered as a lock.
 
-The verdicts: *exclusion*, two are inside together; *deadlock*, somebody waits and nothing more can
-happen; *starvation*, somebody waits while others go on, or until somebody else happens to
-ask; *overtaking*, everybody gets in, but without a bound on how often others come first;
-*remote error*, a correct node gets a message that makes no sense.
+The verdicts: *exclusion*, two are inside together; *deadlock*, somebody waits and nothing
+more can happen; *starvation*, somebody waits while others go on, or until somebody else
+happens to ask; *overtaking*, everybody gets in, but without a bound on how often others
+come first; *remote error*, a correct node gets a message that makes no sense.
 """
 
 SURVEY = "As Velazquez's survey of 1993 tells them"
 ON_PURPOSE = "Broken on purpose"
 WORDS = {
     SURVEY: """\
-M. G. Velazquez surveyed the field in a technical report of 1993. Of some algorithms a reader today
-finds little else. What it says in a sentence or two is what is tried here; the papers
-themselves may well be right.""",
+Several algorithms were written here after M. G. Velazquez's survey, a technical report of
+1993, and not after their own papers. What it says in a sentence or two is what is tried;
+the papers themselves may well be right.""",
     ON_PURPOSE: """\
 One line changed, or one assumption dropped. These show what that line is for, and that the
 checker notices.""",

@@ -22,13 +22,15 @@ POINTS = 51
 INTRODUCTION = """\
 # Quorum systems
 
-With some algorithms a node need not ask everybody, but only its *quorum*: a set of nodes, chosen so
-that any two quorums have a node in common. That one cannot agree to both, so two are never
-inside together. The smaller the quorums, the fewer the messages; the more of them, and the more
-evenly spread, the less each node has to do and the more failures leave one whole.
+With some algorithms a node need not ask everybody, but only its *quorum*: a set of nodes,
+chosen so that any two quorums have a node in common. That one cannot agree to both, so
+two are never inside together. The smaller the quorums, the fewer the messages; the more
+of them, and the more evenly spread, the less each node has to do and the more failures
+leave one whole.
 
-`maekawa`, `sanders`, `mizuno-neilsen-rao` and their variants take any of these by `--quorums`;
-`majority`, `weighted-majority` and `agrawal-el-abbadi` are built on one of their own.
+`maekawa`, `sanders`, `mizuno-neilsen-rao` and their variants take any of these by
+`--quorums`; `majority`, `weighted-majority` and `agrawal-el-abbadi` are built on one of
+their own.
 """
 
 KINDS = {
@@ -48,11 +50,12 @@ KINDS = {
 
 COLUMNS = """\
 - **nodes asked**: the size of a quorum, its own node included.
-- **busiest node**: in how many of all requests it takes part, if everybody asks equally often;
-  and **at best**, if quorums are chosen as cleverly as can be, by linear programming.
+- **busiest node**: in how many of all requests it takes part, if everybody asks equally
+  often; and **at best**, if quorums are chosen as cleverly as can be, by linear
+  programming.
 - **survives**: whichever so many nodes fail, a quorum is left.
-- **a quorum is left**: how likely, if each node is up with probability 0.9. Where this cannot be
-  counted, it is estimated by 2,000 trials (≈)."""
+- **a quorum is left**: how likely, if each node is up with probability 0.9. Where this
+  cannot be counted, it is estimated by 2,000 trials (≈)."""
 
 
 def write(book: Book) -> None:
@@ -151,6 +154,7 @@ def failing(book: Book) -> str:
     axes[0].legend(frameon=False)
     shown = book.show("quorums.md", "pictures/availability.html", inline(finished(plot)))
     words = f"""\
-*{DRAWN_SIZE} nodes.* A majority survives most as long as nodes are more often up than down; below one half,
-a single node is better than any of them. Small quorums and many survivors are at odds."""
+*{DRAWN_SIZE} nodes.* A majority survives most as long as nodes are more often up than
+down; below one half, a single node is better than any of them. Small quorums and many
+survivors are at odds."""
     return f"{shown}\n\n{words}"

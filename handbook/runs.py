@@ -1,4 +1,4 @@
-"""The runs that are drawn: small, seeded, and to be had by a command that the page shows."""
+"""The runs that are drawn: small, seeded, and each by a command that its page shows."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from handbook.book import ROOT, Book
 from handbook.markdown import listed
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+MISSING = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)\n(?:\n\*[^*]+\*\n)?")  # and its caption
 MOVED = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md"}
 
 # In this order; a page of docs/ that is not named here is listed after the first ones.
@@ -22,8 +23,8 @@ NEXT = """\
 
 - *A job must not run twice at the same time*: [from zero to a safe cron job](tutorial.md),
   in a quarter of an hour.
-- *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when you
-  need the fence.
+- *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when
+  you need the fence.
 - *How do I set …?* [Every knob](knobs.md), [the command line](commands.md),
   [the Python API](api.md).
 - *Which algorithm, for my network and load?* [All of them compared](compare.md), by
@@ -70,6 +71,10 @@ def contents(documents: set[str]) -> Iterator[str]:
 def rehoused(text: str, origin: str, book: Book) -> str:
     """The same page at its place in the site, with links to match."""
 
+    def kept(picture: re.Match[str]) -> str:
+        there = (ROOT / PurePosixPath(origin).parent / picture[1]).exists()
+        return picture[0] if there else ""
+
     def moved(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
         if "://" in target or target.startswith("#"):
@@ -83,12 +88,10 @@ def rehoused(text: str, origin: str, book: Book) -> str:
             return words
         return f"[{words}]({new}{'#' + anchor if anchor else ''})"
 
-    return LINK.sub(moved, text)
+    return LINK.sub(moved, MISSING.sub(kept, text))
 
 
 def shown(path: Path, words: str, book: Book) -> str:
-    """A picture; or nothing, if it is not there."""
-    if not path.exists():
-        return ""
+    """A picture, which the page takes as it is."""
     book.files[f"pictures/{path.name}"] = path.read_bytes()
     return f'<img class="wide" src="pictures/{path.name}" alt="{words}">'

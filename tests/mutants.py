@@ -25,6 +25,7 @@ class Cluster:
     topology: str | None = None
     crashes: int = 0
     losses: int = 0
+    for_good: bool = False  # who crashes does not come back, though it might
 
 
 PAIR = Cluster(2, 2)
@@ -54,8 +55,12 @@ class Mutant:
         cluster = self.cluster
         members = tuple(range(1, cluster.nodes + 1))
         settings = entry.settings(cluster.nodes, cluster.quorums, cluster.topology)
+        card = card_network(entry)
         network = replace(
-            card_network(entry), crashes=cluster.crashes, losses=cluster.losses
+            card,
+            crashes=cluster.crashes,
+            losses=cluster.losses,
+            returns=card.returns and not cluster.for_good,
         )
         right = model(
             entry.name, cluster.nodes, cluster.requests, network, quorums=cluster.quorums
@@ -1605,6 +1610,60 @@ MUTANTS = (
             "self.towards(message.to, message)",
             "self.towards(self.corner, message)",
             Cluster(4, 1),
+        ),
+    ),
+    *of(
+        "ricart-agrawala-failures",
+        breaks(
+            "exclusion",
+            "if self.requesting and not self.holding and current:",
+            "if self.requesting and not self.holding:",
+        ),
+        breaks(
+            "exclusion",
+            "(self.our_sequence_number, self.me) < (k, j)",
+            "self.our_sequence_number < k",
+        ),
+        breaks(
+            "deadlock",
+            "        elif waited_for:\n            self.wait_on()\n",
+            "",
+            Cluster(2, 1, crashes=1, for_good=True),
+        ),
+        breaks(
+            "exclusion",
+            "if (j, k) in self.reply_deferred or (",
+            "if (",
+        ),
+        breaks(
+            "deadlock",
+            '                self.set_timer("probe", self.time_for_answers)\n',
+            "",
+            Cluster(2, 1, crashes=1, for_good=True),
+        ),
+        breaks(
+            "deadlock",
+            '            self.set_timer("reply", self.time_out)\n',
+            "",
+            Cluster(2, 1, crashes=1, for_good=True),
+        ),
+        breaks(
+            "deadlock",
+            '        self.set_timer("restart", self.restart_interval)\n',
+            "",
+            Cluster(2, 1, crashes=1),
+        ),
+        breaks(
+            "exclusion",
+            "            self.ask(self.the_others, AskHighest())\n",
+            "            self.settle()\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.join()\n        elif self.standing is Standing.SETTLING:\n",
+            "            pass\n        elif self.standing is Standing.SETTLING:\n",
+            Cluster(3, (0, 0, 1), crashes=2),
         ),
     ),
 )

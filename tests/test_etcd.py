@@ -18,6 +18,7 @@ import pytest
 
 import peerlock
 from peerlock.algorithms.catalogue import UsageError
+from peerlock.api.meeting import Reach
 from peerlock.membership.engine import ClusterError, Gone, Joined, Watching
 from peerlock.membership.etcd import EtcdEngine
 from peerlock.membership.etcd_address import parse
@@ -376,26 +377,46 @@ async def test_whoever_loses_its_key_is_told_and_out(server: Server) -> None:
 
 @in_time
 async def test_a_leader_that_was_deposed_renews_nothing(three: list[Server]) -> None:
-    """It was stopped, there is another, it goes on: it still believes that it leads."""
+    """It was stopped, there is another, it goes on, and may still believe that it leads."""
     old = next(server for server in three if server.leads())
     others = [server for server in three if server is not old]
-    terms = []
     async with members(fresh(old), 1, lease=20) as a:
-        ask = a.engine._kept_alive
-
-        async def noted() -> Any:
-            answer = await ask()
-            terms.append(answer[2])
-            return answer
-
-        a.engine._kept_alive = noted
+        terms = terms_of_keepalives(a.engine)
         old.pause()
         await elected(others)
         asked = asyncio.create_task(a.engine.renew(a.me))
         await asyncio.sleep(0.1)  # the question must lie there when it goes on
         old.resume()
         assert (await asked).deadline > time.monotonic() + 10
-        assert terms[-1] > terms[0]
+        status = others[0].ask("maintenance/status", {})
+        assert terms[-1] == int(status["header"]["raft_term"])
+
+
+@in_time
+async def test_a_renewal_counts_only_if_nobody_else_was_elected(server: Server) -> None:
+    async with members(fresh(server), 1) as a:
+        terms = terms_of_keepalives(a.engine, as_if=[-2, -1])
+        before = time.monotonic()
+        assert (await a.engine.renew(a.me)).deadline > before + 2
+        assert len(terms) == 3
+        terms_of_keepalives(a.engine, as_if=[-1] * 100)
+        with pytest.raises(ClusterError, match="leader changes all the time"):
+            await a.engine.renew(a.me)
+
+
+def terms_of_keepalives(engine: EtcdEngine, as_if: list[int] | None = None) -> list[int]:
+    """In which they were answered; the first ones as if so many elections earlier."""
+    terms: list[int] = []
+    ask = engine._kept_alive
+
+    async def noted() -> tuple[float, int, int]:
+        sent, ttl, term = await ask()
+        term += as_if.pop(0) if as_if else 0
+        terms.append(term)
+        return sent, ttl, term
+
+    engine._kept_alive = noted  # type: ignore[method-assign]
+    return terms
 
 
 async def elected(candidates: list[Server]) -> None:
@@ -717,12 +738,14 @@ def test_a_forked_child_does_not_disturb_its_parent(server: Server) -> None:
 
 
 @in_time
-async def test_locks_of_nodes_that_etcd_keeps_together(
-    server: Server, short_path: Path
-) -> None:
+async def test_locks_of_nodes_that_etcd_keeps_together(server: Server) -> None:
     url = fresh(server)
     fences = []
-    async with peerlock.join(url, lease=2) as a, peerlock.join(url, lease=2) as b:
+    reach = Reach(listen="127.0.0.1:0", insecure=True)
+    async with (
+        peerlock.join(url, lease=2, reach=reach) as a,
+        peerlock.join(url, lease=2, reach=reach) as b,
+    ):
         for node in (a, b, a):
             async with node.lock("x") as grant:
                 fences.append(grant.fence)

@@ -13,7 +13,7 @@ from peerlock.api.errors import (
 )
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.node.node import Statistics
+from peerlock.node.statistics import Statistics
 
 __all__ = [
     "ClusterError",

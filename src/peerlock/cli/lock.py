@@ -13,9 +13,15 @@ import click
 
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
+from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.child import Child
-from peerlock.cli.output import cluster_option, complain_about_cluster, lease_option
+from peerlock.cli.output import (
+    cluster_option,
+    complain_about_cluster,
+    lease_option,
+    reach_options,
+)
 from peerlock.cli.watchdog import Watchdog
 from peerlock.runtime.host import margin
 
@@ -74,6 +80,7 @@ class Wish:
     command: tuple[str, ...]
     cluster: str | None
     lease: float | None
+    reach: Reach
     nonblock: bool
     timeout: float | None
     shared: bool
@@ -117,6 +124,7 @@ class Wish:
 @click.option("--algorithm", metavar="NAME", help="By this algorithm: see peerlock list.")
 @cluster_option
 @lease_option
+@reach_options
 @click.option("--verbose", is_flag=True, help="Say how long it took.")
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -129,6 +137,10 @@ def lock_command(
     shell: str | None,
     exclusive: bool,
     permits: int | None,
+    listen: str,
+    advertise: str | None,
+    certificates: str | None,
+    insecure: bool,
     **options: object,
 ) -> None:
     """Run COMMAND while holding the lock NAME, which is held once in the whole cluster.
@@ -158,7 +170,13 @@ def lock_command(
         raise WrongUsage(f"say what to run: peerlock lock {name} -- COMMAND")
     if permits is not None and permits < 1:
         raise WrongUsage(f"at least 1 permit, not {permits}")
-    wish = Wish(name=name, command=command, permits=permits or 0, **options)  # type: ignore[arg-type]
+    wish = Wish(
+        name=name,
+        command=command,
+        permits=permits or 0,
+        reach=Reach(listen, advertise, certificates, insecure),
+        **options,  # type: ignore[arg-type]
+    )
     ctx.exit(hold_and_run(wish))
 
 
@@ -166,7 +184,7 @@ def hold_and_run(wish: Wish) -> int:
     environment = {**os.environ, "PEERLOCK_NAME": wish.name}
     try:
         with complain_about_cluster():
-            node = join(wish.cluster, lease=wish.lease)
+            node = join(wish.cluster, lease=wish.lease, reach=wish.reach)
         lock = handle(node, wish)
     except UsageError as error:
         raise WrongUsage(str(error)) from None

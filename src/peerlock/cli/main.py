@@ -24,6 +24,7 @@ COMMANDS = {
     "lock": "peerlock.cli.lock:lock_command",
     "status": "peerlock.cli.status:status",
     "certs": "peerlock.cli.certs:certs",
+    "serve": "peerlock.cli.serve:serve",
     "demo": "peerlock.cli.demo:demo",
     "list": "peerlock.cli.catalogue:list_command",
     "show": "peerlock.cli.catalogue:show",

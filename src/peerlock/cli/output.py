@@ -141,8 +141,8 @@ def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float
 cluster_option = click.option(
     "--cluster",
     metavar="URL",
-    help="Which cluster: sqlite:///path.  [default: $PEERLOCK_CLUSTER, or your own "
-    "on this machine]",
+    help="Which cluster: sqlite:///path, etcd://host:2379/name.  "
+    "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
 )
 
 lease_option = click.option(
@@ -153,3 +153,34 @@ lease_option = click.option(
     metavar="SECONDS",
     help="After so long without an answer of ours the others go on; none: never.",
 )
+
+
+def reach_options(command: F) -> F:
+    """For clusters on many machines: how others reach us, and see who we are."""
+    options = (
+        click.option(
+            "--listen",
+            default="",
+            metavar="HOST:PORT",
+            help="Between machines: where others reach us.  [default: any free port]",
+        ),
+        click.option(
+            "--advertise",
+            metavar="HOST:PORT",
+            help="What others are told, if it is something else.",
+        ),
+        click.option(
+            "--certificates",
+            type=click.Path(file_okay=False),
+            metavar="DIR",
+            help="Who we are: see peerlock certs.  [default: $PEERLOCK_CERTIFICATES]",
+        ),
+        click.option(
+            "--insecure",
+            is_flag=True,
+            help="Between machines without certificates or encryption.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

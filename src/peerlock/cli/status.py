@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from peerlock.api.meeting import Reach
 from peerlock.api.status import survey
 from peerlock.cli.output import (
     cluster_option,
@@ -19,6 +20,7 @@ from peerlock.cli.output import (
     json_option,
     plain_table,
     print_json,
+    reach_options,
 )
 
 EVERY = 0.5  # seconds, with --watch
@@ -28,17 +30,27 @@ EVERY = 0.5  # seconds, with --watch
 @json_option
 @click.option("--watch", is_flag=True, help="Go on showing it, until Ctrl-C.")
 @cluster_option
-def status(as_json: bool, watch: bool, cluster: str | None) -> None:
+@reach_options
+def status(
+    as_json: bool,
+    watch: bool,
+    cluster: str | None,
+    listen: str,
+    advertise: str | None,
+    certificates: str | None,
+    insecure: bool,
+) -> None:
     """Show the members, and who holds and waits for which lock, in order.
 
     Looking disturbs nobody: it does not join.
     """
+    reach = Reach(listen, advertise, certificates, insecure)
     with complain_about_cluster():
         if watch and not as_json:
-            keep_showing(cluster)
+            keep_showing(cluster, reach)
             return
         while True:
-            found = look(cluster)
+            found = look(cluster, reach)
             if as_json:
                 print_json(found)
             else:
@@ -48,15 +60,15 @@ def status(as_json: bool, watch: bool, cluster: str | None) -> None:
             time.sleep(EVERY)
 
 
-def look(cluster: str | None) -> dict[str, Any]:
-    return asyncio.run(survey(cluster))
+def look(cluster: str | None, reach: Reach) -> dict[str, Any]:
+    return asyncio.run(survey(cluster, reach))
 
 
-def keep_showing(cluster: str | None) -> None:
-    with Live(picture(look(cluster)), console=console(), auto_refresh=False) as live:
+def keep_showing(cluster: str | None, reach: Reach) -> None:
+    with Live(picture(look(cluster, reach)), console=console(), auto_refresh=False) as live:
         while True:
             time.sleep(EVERY)
-            live.update(picture(look(cluster)), refresh=True)
+            live.update(picture(look(cluster, reach)), refresh=True)
 
 
 def picture(found: dict[str, Any]) -> RenderableType:

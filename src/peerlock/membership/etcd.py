@@ -208,7 +208,7 @@ class EtcdEngine:
         return Renewed(view, deadline, view.number != found, trouble)
 
     async def renumber(self) -> View:
-        start = self._known.view.number
+        start = (await self._snapshot(PATIENCE)).state.view.number
 
         def higher(snapshot: Snapshot) -> Change | None:
             view = snapshot.state.view
@@ -453,6 +453,8 @@ class EtcdEngine:
         snapshot = await self._snapshot(self._patience)
         self._news(snapshot.state)
         self._mourn(snapshot.dead)
+        if self._me not in snapshot.leases:
+            self.on_change(None)
 
     def _hear(self, events: list[dict[str, Any]]) -> None:
         gone = set()
@@ -491,7 +493,7 @@ class EtcdEngine:
         if self._me in self._gone:
             self._gone.clear()
             self.on_change(None)
-        elif self._gone and self._me in members and not self._burying:
+        if self._gone and self._me in members and not self._burying:
             survivors = [member for member in members if member not in self._gone]
             self._burying = True
             self._spawn(self._bury(survivors.index(self._me)))

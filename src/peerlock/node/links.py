@@ -60,10 +60,12 @@ class Link:
         first = self._last - len(messages) + 1
         return Batch(to, view, first, self._received, counter, messages)
 
-    def anew(self) -> None:
-        """A new connection: all that is not acknowledged is sent again."""
+    def anew(self) -> int:
+        """A new connection: all that is not acknowledged is sent, how much of it again."""
+        again = len(self._kept) - len(self._fresh)
         self._fresh = list(self._kept)
         self._told = self._received - UNTOLD  # what we told may have been lost, too
+        return again
 
     def accept(self, batch: Batch) -> tuple[Message, ...]:
         """What of it is new here."""

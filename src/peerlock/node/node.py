@@ -18,9 +18,8 @@ first member says `Go`, and those who wait ask again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 from zlib import crc32
@@ -41,6 +40,7 @@ from peerlock.node.locks import (
     Waiter,
     make_instance,
 )
+from peerlock.node.statistics import Counts
 from peerlock.node.terms import (
     Demand,
     Terms,
@@ -88,33 +88,6 @@ class Knobs:
     # at most about so many are kept open without being used.
     remember: float = 60.0
     remembered: int = 10_000
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What a node has counted since it was made, when you asked."""
-
-    grants: int
-    handed_over: int  # grants that needed nothing of the algorithm
-    lost: int
-    views: int
-    remote_errors: int
-    messages: Counter[str]  # sent, by what they are
-
-
-@dataclass
-class Counts:
-    """The same, while it counts."""
-
-    grants: int = 0
-    handed_over: int = 0
-    lost: int = 0
-    views: int = 0
-    remote_errors: int = 0
-    messages: Counter[str] = field(default_factory=Counter)
-
-    def copy(self) -> Statistics:
-        return Statistics(**(vars(self) | {"messages": self.messages.copy()}))
 
 
 class NotHeld(RuntimeError):
@@ -337,10 +310,11 @@ class Node:
             self._look_at_full_links()
         self._work_off()
 
-    def connected(self, member: MemberId) -> None:
+    def connected(self, member: MemberId, again: bool = False) -> None:
         """There is a new connection to it; what was sent over older ones may be lost."""
         if link := self._links.get(member):
-            link.anew()
+            unacknowledged = link.anew()
+            self.statistics.resent += unacknowledged if again else 0
             self._dirty[member] = None
 
     def turn(self) -> None:
@@ -771,6 +745,7 @@ class Node:
         waiter.slot = slot
         lock.holders[waiter] = None
         self.statistics.grants += 1
+        self.statistics.waited += waiter.since - waiter.asked_at
         waiter.on_granted()
 
     def _ask(self, lock: Lock) -> bool:

@@ -39,10 +39,11 @@ PATIENCE = 10.0
 class Way:
     """To one member: a connection, or the attempt to make one."""
 
-    __slots__ = ("connection", "dialling", "pause")
+    __slots__ = ("again", "connection", "dialling", "pause")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
+        self.again = False  # there has been a connection before
         self.dialling = False
         self.pause = RETRY
 
@@ -126,6 +127,8 @@ class Host:
 
     async def _part(self) -> None:
         """Until all has been said; who does not listen is not waited for."""
+        for _ in range(2):  # who has just come in is not known to us yet
+            await asyncio.sleep(0)
         self._parted.clear()
         for grace in (PARTING, PARTING):
             if self._connections:
@@ -379,7 +382,8 @@ class Host:
         node = self.node
         connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
         with self.guard:
-            node.connected(member)
+            node.connected(member, way.again)
+        way.again = True
         self.flush()
 
     def frame(self, connection: Connection, frame: Frame) -> None:

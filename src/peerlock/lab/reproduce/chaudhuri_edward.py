@@ -1,0 +1,307 @@
+"""Chaudhuri and Edward: sixteen nodes, what an entry costs, and figures 3 to 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import isqrt, sqrt
+
+from peerlock.lab.reproduce import measure
+from peerlock.lab.reproduce.expect import (
+    Ahead,
+    AtMost,
+    Between,
+    Exactly,
+    Near,
+    Of,
+    Together,
+    Towards,
+)
+from peerlock.lab.reproduce.item import Because, Item
+from peerlock.lab.reproduce.stories import Scene, replayed
+from peerlock.simulator.load import Heavy, Level, Light
+from peerlock.simulator.simulation import Scenario
+from peerlock.traces.trace import Kind
+
+SOURCE = "Chaudhuri-Edward"
+NAME = "chaudhuri-edward"
+
+# The paper's node (i, k) is i + 1 + 4(k−1) here.
+HEADER = f"algorithm {NAME}\nnodes 16"
+FIGURE_2 = (
+    Scene(
+        "Fig. 2a: requests",
+        (
+            ("8 requests", "8 sends REQUEST([8], 0) to 4"),
+            ("4 receives REQUEST from 8", "4 sends REQUEST([4], 0) to 1"),
+        ),
+    ),
+    Scene(
+        "Fig. 2b: the token to the link-node, and news of the global collector",
+        (
+            (
+                "1 receives REQUEST from 4",
+                "1 sends GR_COLLECTOR(1, 4) to 2, 3 and 4; 1 sends TOKEN([4], 1) to 4",
+            ),
+        ),
+    ),
+    Scene(
+        "Fig. 2c: the token to node (3, 2), and news of the local collector",
+        (
+            (
+                "4 receives TOKEN from 1",
+                "4 sends LR_COLLECTOR(2, 8) to 8, 12 and 16; 4 sends TOKEN([8], 2) to 8",
+            ),
+            ("8 receives TOKEN from 4", "8 enters"),
+        ),
+    ),
+)
+
+
+def items() -> Iterator[Item]:
+    for scene in FIGURE_2:
+        yield Item(
+            SOURCE,
+            scene.name,
+            {"n": 16},
+            Exactly(scene.told),
+            partial(replayed, HEADER, FIGURE_2, scene.name),
+        )
+    yield from worst_case()
+    yield from heavy_load()
+    yield from figure_3()
+    yield from figures_4_to_6()
+    yield from others()
+
+
+# Section 5
+
+SQUARES = (4, 9, 16, 25, 49, 100)
+
+
+def worst_case() -> Iterator[Item]:
+    for n in SQUARES:
+        worst = 6 + 3 * (isqrt(n) - 1)
+        yield Item(
+            SOURCE,
+            "§5.1: the worst case, 6 + 3(√n−1), from one local node to another",
+            {"n": n, "load": "light"},
+            Exactly(worst),
+            partial(measure.by_hand, NAME, n, n, first_holder=n - 1),
+        )
+        yield Item(
+            SOURCE,
+            "§5.1: the worst case, never passed when nobody competes",
+            {"n": n, "load": "light", "entries": 12 * n},
+            AtMost(worst),
+            partial(measure.most, Scenario(NAME, n, 12 * n, Light())),
+        )
+    yield Item(
+        SOURCE,
+        "§5.1: the worst case, in every schedule",
+        {"n": 4, "requests": 1},
+        Exactly(9),
+        partial(measure.most_messages, NAME, 4, 1),
+    )
+
+
+SELF = (
+    "The paper counts what a link-node asks of itself. A message to oneself is none here, "
+    "and 2 + 1/√n − 1/n remain; the same counted as the paper does stands below."
+)
+
+
+def heavy_load() -> Iterator[Item]:
+    for n in SQUARES:
+        formula = 2 * (1 + 1 / sqrt(n) - 1 / n)
+        scenario = Scenario(NAME, n, 60 * n, Heavy())
+        yield Item(
+            SOURCE,
+            "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
+            {"n": n, "load": "heavy"},
+            Near(formula, relative=0.02),
+            partial(measure.mean, scenario),
+            Because(SELF, Near(2 + 1 / sqrt(n) - 1 / n, relative=0.06)),
+        )
+        yield Item(
+            SOURCE,
+            "§5.1: heavy load, with what link-nodes ask of themselves",
+            {"n": n, "load": "heavy"},
+            Near(formula, absolute=(isqrt(n) + 1) / n),
+            partial(with_own_requests, scenario),
+            remark="The tolerance is a TOKEN for each group and one for the round: a "
+            "link-node may be in the middle of its own queue.",
+        )
+    yield Item(
+        SOURCE,
+        "§5.1: heavy load, approaches 2",
+        {"n": list(SQUARES), "load": "heavy"},
+        Towards(2, near=0.12, waver=0.02),
+        partial(heavy_curve, SQUARES),
+    )
+
+
+def with_own_requests(scenario: Scenario) -> float:
+    trace = measure.recorded(scenario)
+    links = isqrt(scenario.nodes)
+    counted = sum(
+        step.kind is Kind.SEND or (step.kind is Kind.REQUEST and step.node <= links)
+        for step in trace
+    )
+    return counted / sum(step.kind is Kind.ENTER for step in trace)
+
+
+def heavy_curve(sizes: tuple[int, ...]) -> dict[str, float]:
+    return {str(n): measure.mean(Scenario(NAME, n, 60 * n, Heavy())) for n in sizes}
+
+
+# Figures 3 to 6
+
+CURVES: dict[str, tuple[str, str | None]] = {
+    "A": ("chaudhuri-karaata", None),
+    "B": ("raymond", "tree"),
+    "C": ("raymond", "line"),
+    "D": ("banerjee-chrysanthis", None),
+    "E": (NAME, None),
+}
+LOADS = {0.05: "Fig. 4", 0.25: "Fig. 5", 0.7: "Fig. 6"}
+SIZES = (9, 25, 49, 100, 225, 400, 625, 900)
+QUICK = 100  # up to this size in a quick run
+HOLD = 3.0  # time units that a critical section takes
+RUNS = 3
+
+
+def at_load(name: str, topology: str | None, n: int, load: float) -> float:
+    """More than 2n entries, as the paper has it."""
+    entries = 4 * n + 200
+    scenario = Scenario(name, n, entries, Level(load), hold=HOLD, topology=topology)
+    return measure.mean(scenario, RUNS)
+
+
+def all_curves(n: int, load: float) -> dict[str, float]:
+    return {key: at_load(*curve, n, load) for key, curve in CURVES.items()}
+
+
+def own_curve(sizes: tuple[int, ...], load: float) -> dict[str, float]:
+    return {str(n): at_load(NAME, None, n, load) for n in sizes}
+
+
+def figure_3() -> Iterator[Item]:
+    for load in LOADS:
+        for sizes in (SIZES, tuple(n for n in SIZES if n <= QUICK)):
+            whole = sizes == SIZES
+            if whole or load == 0.7:
+                yield Item(
+                    SOURCE,
+                    "Fig. 3: towards 2 at every load as n grows"
+                    if whole
+                    else "Fig. 3: the same up to n = 100",
+                    {"n": list(sizes), "load": load, "hold": HOLD},
+                    Towards(2, near=0.15 if whole else 0.25, waver=0.03),
+                    partial(own_curve, sizes, load),
+                    slow=whole,
+                )
+
+
+FIFO = (
+    "Raymond's nodes serve their queues in order. On its way back along the line the token "
+    "finds the neighbour's request before the node's own, so each node enters once while "
+    "the token goes to and fro: 4(n−1)/n messages, on the line as on the tree. If a node "
+    "that the token comes by went first, it would be near the paper's curve."
+)
+
+
+def figures_4_to_6() -> Iterator[Item]:
+    for load, figure in LOADS.items():
+        for n in SIZES:
+            same = {"n": n, "load": load, "hold": HOLD, "curves": "A–E"}
+            curves, slow = partial(all_curves, n, load), n > QUICK
+            if load < 0.5:
+                title = f"{figure}: ahead of four others at {100 * load:g} % load"
+                yield Item(SOURCE, title, same, Ahead("E"), curves, slow=slow)
+                continue
+            yield Item(
+                SOURCE,
+                f"{figure}: near Raymond's line at {100 * load:g} % load",
+                same,
+                Together("E", "C", relative=0.15),
+                curves,
+                Because(FIFO, Of("C", Near(4 * (n - 1) / n, relative=0.05))),
+                slow=slow,
+            )
+
+
+# Section 2: what the paper says of those that it is compared with
+
+ENOUGH = (
+    "The paper gives √n, which would be REQUESTs to whole rows. One to the row's gate is "
+    "enough, and about 4 messages are needed however large the mesh: more than √n below "
+    "n = 16, fewer above."
+)
+
+
+def others() -> Iterator[Item]:
+    for n in (16, 25, 49, 100, 225):
+        root, slow = sqrt(n), n > QUICK
+        for name, per_root, heavy in (
+            ("chaudhuri-91", 3.5, Near(4, relative=0.06)),
+            ("chaudhuri-95", 3.0, Near(root, relative=0.05)),
+        ):
+            yield Item(
+                SOURCE,
+                f"§2: {name}, {per_root:g}√n messages under light demand",
+                {"n": n, "load": "light"},
+                Near(per_root * root, absolute=0.75 * root),
+                partial(measure.mean, Scenario(name, n, 3000, Light())),
+                remark="A mean over all nodes; in the privileged row it is cheaper, and "
+                "that is one row in √n.",
+                slow=slow,
+            )
+            yield Item(
+                SOURCE,
+                f"§2: {name}, {'4' if per_root > 3 else '√n'} messages under heavy demand",
+                {"n": n, "load": "heavy"},
+                heavy,
+                partial(measure.mean, Scenario(name, n, 40 * n, Heavy())),
+                Because(ENOUGH, Near(4, absolute=0.15)) if per_root == 3 else None,
+                slow=slow,
+            )
+        yield Item(
+            SOURCE,
+            "§2: banerjee-chrysanthis, O(n) messages under light load",
+            {"n": n, "load": "light"},
+            Exactly([0, n + 1]),
+            partial(measure.distinct, Scenario("banerjee-chrysanthis", n, 12 * n, Light())),
+            remark="The paper gives the order; 0 where the token is, and n + 1, are ours.",
+            slow=slow,
+        )
+    yield from in_space()
+
+
+COLLECTED = (
+    "Who leaves and asks again at once may do so before the news of the collector has come; "
+    "its REQUEST then goes by the old one. That is what lies between 3 and this."
+)
+
+
+def in_space() -> Iterator[Item]:
+    for n in (27, 64, 125, 216, 343):
+        root = round(n ** (1 / 3))
+        yield Item(
+            SOURCE,
+            "§2: chaudhuri-karaata, O(∛n) messages, at most 8(∛n−1)",
+            {"n": n, "load": "light"},
+            AtMost(8 * (root - 1)),
+            partial(measure.most, Scenario("chaudhuri-karaata", n, 6 * n, Light())),
+            remark="The paper gives the order; the factor 8 is that of the mesh's edges.",
+            slow=n > QUICK,
+        )
+        yield Item(
+            SOURCE,
+            "§2: banerjee-chrysanthis, towards 3 messages under heavy load",
+            {"n": n, "load": "heavy"},
+            Near(3, relative=0.1),
+            partial(measure.mean, Scenario("banerjee-chrysanthis", n, 40 * n, Heavy())),
+            Because(COLLECTED, Between(3, 4)),
+            slow=n > QUICK,
+        )

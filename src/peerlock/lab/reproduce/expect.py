@@ -1,0 +1,214 @@
+"""What a paper says, as values that a measurement can be held against, and can fail."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Expectation(ABC):
+    @property
+    @abstractmethod
+    def paper(self) -> Any:
+        """The paper's value, for JSON."""
+
+    @property
+    @abstractmethod
+    def compared(self) -> str:
+        """How a measurement is held against it, in words."""
+
+    @abstractmethod
+    def meets(self, measured: Any) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Exactly(Expectation):
+    value: Any
+
+    @property
+    def paper(self) -> Any:
+        return tidy(self.value)
+
+    @property
+    def compared(self) -> str:
+        return "exactly"
+
+    def meets(self, measured: Any) -> bool:
+        return bool(measured == self.value)
+
+
+@dataclass(frozen=True)
+class Near(Expectation):
+    value: float
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    @property
+    def paper(self) -> float:
+        return float(tidy(float(self.value)))
+
+    @property
+    def compared(self) -> str:
+        if self.relative:
+            return f"within {100 * self.relative:g} %"
+        return f"within {self.absolute:g}"
+
+    def meets(self, measured: float) -> bool:
+        allowed = max(self.absolute, self.relative * abs(self.value))
+        return abs(measured - self.value) <= allowed + 1e-9
+
+
+@dataclass(frozen=True)
+class AtMost(Expectation):
+    value: float
+
+    @property
+    def paper(self) -> Any:
+        return f"≤ {tidy(self.value)}"
+
+    @property
+    def compared(self) -> str:
+        return "not more"
+
+    def meets(self, measured: float) -> bool:
+        return measured <= self.value + 1e-9
+
+
+@dataclass(frozen=True)
+class Above(Expectation):
+    value: float
+
+    @property
+    def paper(self) -> Any:
+        return f"> {tidy(self.value)}"
+
+    @property
+    def compared(self) -> str:
+        return "more"
+
+    def meets(self, measured: float) -> bool:
+        return measured > self.value
+
+
+@dataclass(frozen=True)
+class Between(Expectation):
+    """For a number, or for the least and the most of several."""
+
+    low: float
+    high: float
+
+    @property
+    def paper(self) -> list[Any]:
+        return [tidy(self.low), tidy(self.high)]
+
+    @property
+    def compared(self) -> str:
+        return "within this range"
+
+    def meets(self, measured: float | list[float]) -> bool:
+        least, *_, most = measured if isinstance(measured, list) else [measured, measured]
+        return self.low - 1e-9 <= least and most <= self.high + 1e-9
+
+
+@dataclass(frozen=True)
+class Of(Expectation):
+    """For one of several values that were measured together."""
+
+    key: str
+    expected: Expectation
+
+    @property
+    def paper(self) -> Any:
+        return self.expected.paper
+
+    @property
+    def compared(self) -> str:
+        return f"{self.key}: {self.expected.compared}"
+
+    def meets(self, measured: Mapping[str, Any]) -> bool:
+        return self.expected.meets(measured[self.key])
+
+
+@dataclass(frozen=True)
+class Ahead(Expectation):
+    """Of curves at one place, one lies below all the others."""
+
+    best: str
+
+    @property
+    def paper(self) -> str:
+        return f"{self.best} below all others"
+
+    @property
+    def compared(self) -> str:
+        return "fewer messages than each of them"
+
+    def meets(self, measured: Mapping[str, float]) -> bool:
+        others = [value for key, value in measured.items() if key != self.best]
+        return bool(others) and measured[self.best] < min(others)
+
+
+@dataclass(frozen=True)
+class Together(Expectation):
+    """Of curves at one place, one is to another as `ratio` is to 1."""
+
+    one: str
+    other: str
+    relative: float
+    ratio: float = 1.0
+
+    @property
+    def paper(self) -> str:
+        times = "" if self.ratio == 1 else f"{self.ratio:g} times "
+        return f"{self.one} about {times}{self.other}"
+
+    @property
+    def compared(self) -> str:
+        return f"within {100 * self.relative:g} %"
+
+    def meets(self, measured: Mapping[str, float]) -> bool:
+        other = self.ratio * measured[self.other]
+        return abs(measured[self.one] - other) <= self.relative * other
+
+
+@dataclass(frozen=True)
+class Towards(Expectation):
+    """A curve that comes down to a limit as n grows, and is near it in the end."""
+
+    limit: float
+    near: float  # so far from it, at most, at the largest n
+    waver: float  # so much it may rise from one n to the next, by chance
+
+    @property
+    def paper(self) -> str:
+        return f"towards {self.limit:g}"
+
+    @property
+    def compared(self) -> str:
+        return (
+            f"never below it, falling (up to {self.waver:g} of chance), "
+            f"within {self.near:g} of it at the largest n"
+        )
+
+    def meets(self, measured: Mapping[str, float]) -> bool:
+        curve = list(measured.values())
+        falls = all(b <= a + self.waver for a, b in zip(curve, curve[1:], strict=False))
+        return (
+            falls
+            and min(curve) >= self.limit
+            and curve[-1] < curve[0]
+            and curve[-1] - self.limit <= self.near
+        )
+
+
+def tidy(value: Any) -> Any:
+    """Numbers with as many digits as one wants to read."""
+    if isinstance(value, float):
+        return int(value) if value == int(value) else round(value, 4)
+    if isinstance(value, Mapping):
+        return {key: tidy(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [tidy(entry) for entry in value]
+    return value

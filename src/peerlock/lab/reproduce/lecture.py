@@ -1,0 +1,154 @@
+"""Mühl's lecture: every row of its closing table of message complexities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import log, sqrt
+
+from peerlock.lab.reproduce import measure
+from peerlock.lab.reproduce.expect import Above, AtMost, Between, Exactly, Near
+from peerlock.lab.reproduce.item import Because, Item
+from peerlock.simulator.load import Heavy, Light, Schedule
+from peerlock.simulator.simulation import Scenario
+
+SOURCE = "Mühl lecture"
+TABLE = "closing table"
+SIZES = (4, 9, 16, 25, 49, 100)
+QUICK = 50
+
+
+def items() -> Iterator[Item]:
+    for n in SIZES:
+        yield from token_ring(n)
+        yield from broadcasts(n)
+        yield from mesh(n)
+        yield from lift(n)
+        yield from central(n)
+
+
+def token_ring(n: int) -> Iterator[Item]:
+    title = f"{TABLE}: Token Ring, 1 … ∞"
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "heavy"},
+        Near(1, absolute=0.05),
+        partial(measure.mean, Scenario("token-ring", n, 50 * n, Heavy())),
+        slow=n > QUICK,
+    )
+    waits = 1000.0 * n
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": f"one request after {waits:g} time units"},
+        Above(waits / 2),
+        partial(measure.mean, Scenario("token-ring", n, 1, Schedule(((waits, 1),)))),
+        remark="Without bound: one message for each time unit that nobody asks.",
+        slow=n > QUICK,
+    )
+    name, title = "suzuki-kasami", f"{TABLE}: Improved Token Ring, 0 … 2n−1"
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "light"},
+        Between(0, 2 * n - 1),
+        partial(ends, Scenario(name, n, 12 * n, Light(), topology="ring")),
+        slow=n > QUICK,
+    )
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "heavy"},
+        Between(0, 2 * n - 1),
+        partial(measure.mean, Scenario(name, n, 20 * n, Heavy(), topology="ring")),
+        slow=n > QUICK,
+    )
+
+
+def ends(scenario: Scenario) -> list[int]:
+    found = measure.distinct(scenario)
+    return [found[0], found[-1]]
+
+
+def broadcasts(n: int) -> Iterator[Item]:
+    for title, name, cost in (
+        ("Simple Broadcast, 3(n−1)", "lamport", 3 * (n - 1)),
+        ("Improved Broadcast, 2(n−1)", "ricart-agrawala", 2 * (n - 1)),
+    ):
+        for load in (Light(), Heavy()):
+            yield Item(
+                SOURCE,
+                f"{TABLE}: {title}",
+                {"n": n, "load": type(load).__name__.lower()},
+                Exactly(cost),
+                partial(measure.mean, Scenario(name, n, 10 * n, load)),
+                slow=n > QUICK,
+            )
+
+
+ITSELF = (
+    "The lecture counts 2√n−1 messages of each kind, one of them to oneself. A message to "
+    "oneself is none here: 3(2√n−2)."
+)
+
+
+def mesh(n: int) -> Iterator[Item]:
+    side = 2 * sqrt(n) - 1
+    title = f"{TABLE}: Mesh Arrangement, O(√n): 3(2√n−1), at most 5(2√n−1)"
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "light"},
+        Exactly(3 * side),
+        partial(measure.mean, Scenario("maekawa", n, 4 * n, Light(), quorums="grid")),
+        Because(ITSELF, Exactly(3 * (side - 1))),
+        slow=n > QUICK,
+    )
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "heavy"},
+        AtMost(5 * side),
+        partial(measure.mean, Scenario("maekawa", n, 20 * n, Heavy(), quorums="grid")),
+        slow=n > QUICK,
+    )
+
+
+def lift(n: int) -> Iterator[Item]:
+    for k in (2, 3, 4):
+        if n < 2 * k:
+            continue
+        for load, scenario in (("light", Light()), ("heavy", Heavy())):
+            run = Scenario("raymond", n, 20 * n, scenario, topology=f"tree:{k}")
+            yield Item(
+                SOURCE,
+                f"{TABLE}: Lift Algorithm on k-ary Tree, O(log_k n)",
+                {"n": n, "k": k, "load": load},
+                AtMost(4 * log(n, k)),
+                partial(measure.mean, run),
+                remark="At most 2D messages, and D is 2 log_k n at most.",
+                slow=n > QUICK,
+            )
+
+
+def central(n: int) -> Iterator[Item]:
+    title = f"{TABLE}: Central Manager, 3"
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "light"},
+        Exactly([0, 3]),
+        partial(measure.distinct, Scenario("central", n, 12 * n, Light())),
+        remark="0 at the coordinator itself.",
+        slow=n > QUICK,
+    )
+    yield Item(
+        SOURCE,
+        title,
+        {"n": n, "load": "heavy"},
+        Near(3 * (n - 1) / n, relative=0.03),
+        partial(measure.mean, Scenario("central", n, 20 * n, Heavy())),
+        remark="3(n−1)/n, as one node in n is the coordinator itself.",
+        slow=n > QUICK,
+    )

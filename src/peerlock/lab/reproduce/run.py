@@ -1,0 +1,65 @@
+"""All that the papers say, found out in parallel processes and held against them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from multiprocessing import Pool
+from typing import Any
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.lab.compare import leave_ctrl_c
+from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, survey, tr869
+from peerlock.lab.reproduce.item import Finding, Item, judged
+from peerlock.simulator.judge import Violation
+
+SOURCES = (maekawa, tr869, chaudhuri_edward, survey, lecture)
+
+Task = tuple[int, Callable[[], Any]]
+
+
+def all_items() -> list[Item]:
+    """Those of one title together, in the order in which the sources have them."""
+    found: list[Item] = []
+    for source in SOURCES:
+        own = list(source.items())
+        titles = list(dict.fromkeys(item.item for item in own))
+        found += sorted(own, key=lambda item: titles.index(item.item))
+    return found
+
+
+def chosen(quick: bool = False, only: str | None = None) -> list[Item]:
+    """`only`: with this word in the source or the item."""
+    word = (only or "").casefold()
+    found = [item for item in all_items() if word in f"{item.source} {item.item}".casefold()]
+    if not found:
+        raise UsageError(f"nothing to reproduce has {only!r} in it; try table, fig, maekawa")
+    kept = [item for item in found if not (quick and item.slow)]
+    if not kept:
+        raise UsageError(f"all that has {only!r} in it takes long; leave out --quick")
+    return kept
+
+
+def reproduce(
+    items: Sequence[Item],
+    jobs: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[Finding]:
+    """In the order of the items, whichever process is done first; the longest begin."""
+    tasks: list[Task] = [(number, item.measure) for number, item in enumerate(items)]
+    tasks.sort(key=lambda task: not items[task[0]].slow)
+    measured: dict[int, Any] = {}
+    with Pool(jobs or os.cpu_count(), initializer=leave_ctrl_c) as pool:
+        finished = pool.imap_unordered(perform, tasks)
+        for done, (number, value) in enumerate(finished, start=1):
+            measured[number] = value
+            progress(done)
+    return [judged(item, measured[number]) for number, item in enumerate(items)]
+
+
+def perform(task: Task) -> tuple[int, Any]:
+    number, measure = task
+    try:
+        return number, measure()
+    except Violation as violation:
+        return number, f"went wrong: {violation.text}"

@@ -1,0 +1,517 @@
+"""Velazquez, 1993: every row of the survey's three tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from math import floor, log2, sqrt
+from typing import Any
+
+from peerlock.core.coterie import k_coterie
+from peerlock.core.information import KINDS as STRUCTURES
+from peerlock.core.peer import NodeId
+from peerlock.core.quorums import plane
+from peerlock.core.topology import topology
+from peerlock.core.tree_quorums import tree_quorums
+from peerlock.lab.reproduce import measure
+from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Expectation, Near
+from peerlock.lab.reproduce.item import Because, Item
+from peerlock.simulator.load import Heavy, Light
+from peerlock.simulator.simulation import Scenario
+from peerlock.traces.trace import Kind
+
+SOURCE = "Velazquez survey 1993"
+SIZES = (5, 10, 25, 50, 100)
+QUICK = 50
+
+
+def items() -> Iterator[Item]:
+    for n in SIZES:
+        for found in (*table_1(n), *table_2(n), *table_3(n)):
+            yield found
+    yield from largest_searches()
+
+
+def row(
+    table: int,
+    title: str,
+    name: str,
+    n: int,
+    expected: Expectation,
+    measured: partial[Any],
+    because: Because | None = None,
+    remark: str = "",
+    **more: Any,
+) -> Item:
+    parameters = {"n": n, "algorithm": name, **more}
+    title = f"Table {table}: {title}"
+    slow = n > QUICK
+    return Item(SOURCE, title, parameters, expected, measured, because, remark, slow)
+
+
+def light(name: str, n: int, entries: int, **options: Any) -> Scenario:
+    return Scenario(name, n, entries, Light(), **options)
+
+
+def heavy(name: str, n: int, **options: Any) -> Scenario:
+    return Scenario(name, n, 20 * n, Heavy(), **options)
+
+
+# Table 1: tokens
+
+
+def table_1(n: int) -> Iterator[Item]:
+    yield from asks_everybody(n)
+    yield from agreements(n)
+    yield from along_edges(n)
+    yield from flooded(n)
+    yield from raymond(n)
+    yield from heuristic(n)
+
+
+UNBOUNDED = (
+    "L·N+(N−1) is for L entries with numbers bounded by L. Mishra and Srimani's numbers are "
+    "not bounded here, so an entry takes N; with bounded numbers see Suzuki and Kasami's."
+)
+
+
+def asks_everybody(n: int) -> Iterator[Item]:
+    """0 where the token is, else N: the table has the N."""
+    rows = (
+        ("Ricart-Agrawala, N", "ricart-agrawala-token"),
+        ("Suzuki-Kasami, N", "suzuki-kasami"),
+        ("Nishio, N", "nishio-li-manning"),
+    )
+    for title, name in rows:
+        measured = partial(measure.distinct, light(name, n, 8 * n))
+        yield row(1, title, name, n, Exactly([0, n]), measured, load="light")
+        measured = partial(measure.mean, heavy(name, n))
+        yield row(1, title, name, n, Near(n, relative=0.02), measured, load="heavy")
+    yield row(
+        1,
+        "Suzuki-Kasami, L·N+(N−1) for bounded sequence numbers",
+        "suzuki-kasami-bounded",
+        n,
+        Exactly(2 * n + n - 1),
+        partial(a_round_of_two, n),
+        load="light",
+        L=2,
+    )
+    name = "mishra-srimani"
+    for load, scenario in (("light", light(name, n, 8 * n)), ("heavy", heavy(name, n))):
+        yield row(
+            1,
+            "Mishra-Srimani, L·N+(N−1)",
+            name,
+            n,
+            Near(2 * n + n - 1, relative=0.02),
+            partial(measure.mean if load == "heavy" else measure.most, scenario),
+            Because(UNBOUNDED, Near(n, relative=0.02)),
+            load=load,
+            L=2,
+        )
+
+
+def a_round_of_two(n: int) -> int:
+    """Two nodes in turn, so that each has to ask: what two entries of one of them cost."""
+    from peerlock.simulator.by_hand import ByHand
+
+    cluster = ByHand("suzuki-kasami-bounded", n, limit=2)
+    spent: dict[NodeId, int] = {2: 0, 3: 0}
+    for node in (2, 3, 2, 3):
+        before = cluster.sent
+        cluster.request(node)
+        cluster.settle()
+        cluster.leave(node)
+        cluster.settle()
+        spent[node] += cluster.sent - before
+    assert spent[2] == spent[3]
+    return spent[2]
+
+
+ROUNDED = (
+    "The survey's 3√N leaves out that a plane has K = √N + ½ or so, and more where N is no "
+    "plane's. K−1 REQUESTs, a PRIVILEGE, K−1 ACQUIRED and as many REQUESTS are 3K−2 at most."
+)
+
+
+def agreements(n: int) -> Iterator[Item]:
+    name = "mizuno-neilsen-rao"
+    height, largest = floor(log2(n)), plane(n).sizes.max
+    for load, tree, projective, grid in (
+        (
+            "light",
+            light(name, n, 10 * n, quorums="tree"),
+            light(name, n, 10 * n, quorums="plane"),
+            light(name, n, 10 * n),
+        ),
+        (
+            "heavy",
+            heavy(name, n, quorums="tree"),
+            heavy(name, n, quorums="plane"),
+            heavy(name, n),
+        ),
+    ):
+        yield row(
+            1,
+            "Mizuno-Neilsen-Rao, binary tree protocol, average log N",
+            name,
+            n,
+            AtMost(3 * height + 1),
+            partial(measure.mean, tree),
+            remark="Of the order of log N: REQUEST, ACQUIRED and REQUESTS along a path of "
+            "⌊log₂ N⌋ others, and a PRIVILEGE.",
+            load=load,
+        )
+        yield row(
+            1,
+            "Mizuno-Neilsen-Rao, finite projective planes, 3√N",
+            name,
+            n,
+            AtMost(3 * sqrt(n)),
+            partial(measure.mean, projective),
+            Because(ROUNDED, AtMost(3 * largest - 2)),
+            load=load,
+        )
+        yield row(
+            1,
+            "Mizuno-Neilsen-Rao, modified grid set, 2√2·√N − 2",
+            name,
+            n,
+            AtMost(2 * sqrt(2) * sqrt(n) - 2 + (0 if load == "light" else 1.5)),
+            partial(measure.mean, grid),
+            remark="Where N is not twice a square a row is longer: up to 1.5 more when all "
+            "compete.",
+            load=load,
+        )
+
+
+def along_edges(n: int) -> Iterator[Item]:
+    """Of a star or a line the ends are far apart: asked by hand, and never passed."""
+    name = "neilsen-mizuno"
+    for kind, title, bound in (
+        ("line", "linear topology, N", n),
+        ("star", "star topology, 3", 3),
+        ("tree", "D+1", topology("tree", n).diameter + 1),
+    ):
+        far = topology(kind, n)
+        farthest = bound if kind == "tree" else None
+        yield row(
+            1,
+            f"Neilsen-Mizuno, {title}",
+            name,
+            n,
+            Exactly(bound) if farthest is None else AtMost(bound),
+            partial(measure.by_hand, name, n, n, topology=far, first_holder=2)
+            if kind == "star"
+            else partial(measure.by_hand, name, n, n, topology=far),
+            load="light",
+        )
+        yield row(
+            1,
+            f"Neilsen-Mizuno, {title}",
+            name,
+            n,
+            AtMost(bound),
+            partial(measure.mean, heavy(name, n, topology=kind)),
+            load="heavy",
+        )
+
+
+PASSED_BY = (
+    "Below N by the entries that find the token at hand or on its way: one REQUEST fewer "
+    "each."
+)
+
+
+def flooded(n: int) -> Iterator[Item]:
+    name = "helary-plouzeau-raynal"
+    diameter = topology("tree", n).diameter
+    for kind, title, low, high in (
+        ("tree", "tree topology, N to N−1+D", n, n - 1 + diameter),
+        ("line", "linear topology, N to 2(N−1)", n, 2 * (n - 1)),
+        ("ring", "ring topology, N to 2N", n, 2 * n),
+        ("complete", "complete topology, N", n, n),
+    ):
+        title = f"Helary-Plouzeau-Raynal, {title}"
+        scenario = light(name, n, 8 * n, topology=kind)
+        measured = partial(measure.span, scenario)
+        yield row(1, title, name, n, Between(low, high), measured, load="light")
+        yield row(
+            1,
+            title,
+            name,
+            n,
+            Between(low, high),
+            partial(measure.mean, heavy(name, n, topology=kind)),
+            Because(PASSED_BY, Between(n - 1, high)),
+            load="heavy",
+        )
+
+
+def raymond(n: int) -> Iterator[Item]:
+    diameter = topology("tree", n).diameter
+    yield row(
+        1,
+        "Raymond, 2·D",
+        "raymond",
+        n,
+        Exactly(2 * diameter),
+        partial(measure.most, light("raymond", n, 60 * n, topology="tree")),
+        remark="Reached, and never passed.",
+        load="light",
+    )
+    yield row(
+        1,
+        "Raymond, average log N",
+        "raymond",
+        n,
+        AtMost(4 * log2(n)),
+        partial(measure.mean, light("raymond", n, 20 * n, topology="tree")),
+        remark="Of the order of log N: 2D messages at most, and D is 2 log₂ N at most.",
+        load="light",
+    )
+    measured = partial(measure.mean, heavy("raymond", n, topology="tree"))
+    expected = Near(4 * (n - 1) / n, relative=0.05)
+    title = "Raymond, about 4 when all compete"
+    yield row(1, title, "raymond", n, expected, measured, load="heavy")
+
+
+HARMONIC = "The mean is the harmonic number H(N−1), between ln N and log₂ N."
+
+
+def heuristic(n: int) -> Iterator[Item]:
+    name = "singhal-heuristic"
+    title = "Singhal's heuristic, (N+1)/2"
+    expected = Near((n + 1) / 2, relative=0.08)
+    measured = partial(measure.mean, light(name, n, 40 * n + 400))
+    yield row(1, title, name, n, expected, measured, load="light")
+    measured = partial(measure.mean, heavy(name, n))
+    title = "Singhal's heuristic, N"
+    yield row(1, title, name, n, Near(n, relative=0.02), measured, load="heavy")
+    name = "naimi-trehel"
+    harmonic = sum(1 / k for k in range(1, n))
+    title = "Naimi-Trehel, average log N"
+    measured = partial(measure.mean, light(name, n, 40 * n + 1000))
+    expected = Near(harmonic, relative=0.05)
+    yield row(1, title, name, n, expected, measured, remark=HARMONIC, load="light")
+    yield row(
+        1,
+        title,
+        name,
+        n,
+        AtMost(4),
+        partial(measure.mean, heavy(name, n)),
+        remark="When all compete it is fewer than 4, whatever the N.",
+        load="heavy",
+    )
+
+
+# Table 2: permissions
+
+
+def table_2(n: int) -> Iterator[Item]:
+    for name, title, cost in (
+        ("lamport", "Lamport, 3(N−1)", 3 * (n - 1)),
+        ("ricart-agrawala", "Ricart-Agrawala, 2(N−1)", 2 * (n - 1)),
+    ):
+        measured = partial(measure.mean, light(name, n, 10))
+        yield row(2, title, name, n, Exactly(cost), measured, load="light")
+        measured = partial(measure.mean, heavy(name, n))
+        yield row(2, title, name, n, Exactly(cost), measured, load="heavy")
+    name = "carvalho-roucairol"
+    title = "Carvalho-Roucairol, 0 to 2(N−1)"
+    expected = Between(0, 2 * (n - 1))
+    measured = partial(measure.distinct, light(name, n, 8 * n))
+    yield row(2, title, name, n, expected, partial(ends, measured), load="light")
+    measured = partial(measure.mean, heavy(name, n))
+    yield row(2, title, name, n, expected, measured, load="heavy")
+    yield from primes(n)
+    yield from quorums(n)
+    yield from dynamic(n)
+
+
+def ends(measured: partial[list[int]]) -> list[int]:
+    found = measured()
+    return [found[0], found[-1]]
+
+
+def primes(n: int) -> Iterator[Item]:
+    name = "raynal-prime"
+    title = "Raynal as the survey mends it, (N−1)² at most"
+    measured = partial(from_request_to_entry, n)
+    yield row(2, title, name, n, AtMost((n - 1) ** 2), measured, load="light")
+    title = "Raynal as the survey mends it, N−1 when all compete"
+    expected = Near(n - 1, relative=0.03)
+    measured = partial(measure.mean, heavy(name, n))
+    yield row(2, title, name, n, expected, measured, load="heavy")
+
+
+def from_request_to_entry(n: int) -> int:
+    """The most messages; they never cease, so those of an entry are those until it."""
+    found = messages = 0
+    for step in measure.recorded(light("raynal-prime", n, 40)):
+        if step.kind is Kind.REQUEST:
+            messages = 0
+        elif step.kind is Kind.ENTER:
+            found = max(found, messages)
+        messages += step.kind is Kind.SEND
+    return found
+
+
+def quorums(n: int) -> Iterator[Item]:
+    sizes = plane(n).sizes
+    yield row(
+        2,
+        "Maekawa, 3√N",
+        "maekawa",
+        n,
+        Near(3 * sqrt(n), absolute=3),
+        partial(measure.by_hand_mean, "maekawa", n, quorums=plane(n)),
+        remark="A message to oneself is none, and K is about √N + ½: 3(K−1). Within 3, for "
+        "N that are no plane's.",
+        load="light, each node once",
+    )
+    yield row(
+        2,
+        "Maekawa, 3√N to 5√N",
+        "maekawa",
+        n,
+        Between(3 * (sizes.min - 1), 5 * sqrt(n)),
+        partial(measure.mean, heavy("maekawa", n)),
+        remark="From 3(K−1), K the smallest set.",
+        load="heavy",
+    )
+    for kind, make in STRUCTURES.items():
+        structure = make(n)
+        node = n // 2 + 1
+        yield row(
+            2,
+            "Sanders, |I−{i}| + 2|R−{i}|",
+            "sanders",
+            n,
+            Exactly(structure.messages(node)),
+            partial(measure.by_hand, "sanders", n, node, information=structure),
+            load="light",
+            structure=kind,
+        )
+    tree = tree_quorums(n).sizes.max - 1
+    name, title = "agrawal-el-abbadi", "Agrawal-El Abbadi, O(log N)"
+    remark = "Three for each other node on a path of the tree; six at most when all compete."
+    measured = partial(measure.most, light(name, n, 6 * n))
+    expected = AtMost(3 * log2(n))
+    yield row(2, title, name, n, expected, measured, remark=remark, load="light")
+    measured = partial(measure.mean, heavy(name, n))
+    yield row(2, title, name, n, AtMost(6 * tree), measured, remark=remark, load="heavy")
+
+
+SATURATED = (
+    "3(N−1)/2 is the mean if it is chance whether the one that need not ask also comes "
+    "first. Who asks again as soon as it has left has just given way to all that wait, and "
+    "asks them all: 2(N−1)."
+)
+
+
+def dynamic(n: int) -> Iterator[Item]:
+    name = "singhal-dynamic"
+    yield row(
+        2,
+        "Singhal's dynamic structure, N−1",
+        name,
+        n,
+        Near(n - 1, relative=0.07),
+        partial(measure.mean, light(name, n, 40 * n + 400)),
+        load="light",
+    )
+    yield row(
+        2,
+        "Singhal's dynamic structure, 3(N−1)/2",
+        name,
+        n,
+        Near(3 * (n - 1) / 2, relative=0.05),
+        partial(measure.mean, heavy(name, n)),
+        Because(SATURATED, Near(2 * (n - 1), relative=0.05)),
+        load="heavy",
+    )
+
+
+# Table 3: several at a time
+
+PERMITS = 3
+SENT_ON = (
+    "A token that was sent for nothing may be sent on for nothing: N+k−1 counts one for "
+    "each of the k tokens."
+)
+
+
+def table_3(n: int) -> Iterator[Item]:
+    k = PERMITS
+    name, title = "raymond-k", "Raymond, 2(N−1)"
+    measured = partial(measure.mean, light(name, n, 20, permits=k))
+    yield row(3, title, name, n, Exactly(2 * (n - 1)), measured, load="light", k=k)
+    measured = partial(measure.mean, heavy(name, n, permits=k, hold=9.0))
+    yield row(3, title, name, n, AtMost(2 * (n - 1)), measured, load="heavy", k=k)
+    name, title = "srimani-reddy", "Srimani-Reddy, 0 or N+K−1"
+    because = Because(SENT_ON, Between(0, 2 * (n + k)))
+    for load, measured in (
+        ("light", partial(measure.most, light(name, n, 8 * n, permits=k))),
+        ("heavy", partial(measure.mean, heavy(name, n, permits=k, hold=9.0))),
+    ):
+        expected = AtMost(n + k - 1)
+        yield row(3, title, name, n, expected, measured, because, load=load, k=k)
+    name, title, sizes = "kakugawa", "Kakugawa et al, 3s to 5s", k_coterie(n, k).sizes
+    remark = "A node is in its own quorum: from 3(s−1), s the smallest quorum."
+    expected_range = Between(3 * (sizes.min - 1), 5 * sizes.max)
+    for load, measured in (
+        ("light", partial(measure.mean, light(name, n, 20 * n, permits=k))),
+        ("heavy", partial(measure.mean, heavy(name, n, permits=k))),
+    ):
+        yield row(
+            3, title, name, n, expected_range, measured, remark=remark, load=load, k=k
+        )
+
+
+# What only a search of all schedules shows
+
+AGAIN = (
+    "Who is told that it is not its turn asks all others again after a while. 2(N−1)² "
+    "counts one attempt for each turn; nothing bounds their number."
+)
+
+
+def largest_searches() -> Iterator[Item]:
+    for n in (2, 3):
+        yield Item(
+            SOURCE,
+            "Table 2: Raynal, 2(N−1)², in every schedule",
+            {"n": n, "algorithm": "raynal-prime-1989", "requests": 1},
+            AtMost(2 * (n - 1) ** 2),
+            partial(measure.most_messages, "raynal-prime-1989", n, 1),
+            Because(AGAIN, Exactly("without bound")),
+        )
+    yield Item(
+        SOURCE,
+        "Table 3: Srimani-Reddy, 0 or N+K−1, in every schedule",
+        {"n": 3, "algorithm": "srimani-reddy", "requests": 1, "k": 2},
+        AtMost(4),
+        partial(measure.most_messages, "srimani-reddy", 3, 1, permits=2),
+        Because(SENT_ON, Exactly(5)),
+    )
+    yield Item(
+        SOURCE,
+        "Table 2: Agrawal-El Abbadi, (N+1)/2 nodes when some fail",
+        {"n": 15},
+        Exactly(8),
+        partial(largest_tree_quorum, 15),
+        remark="All inner nodes are down, and the leaves are the quorum.",
+    )
+
+
+def largest_tree_quorum(n: int) -> int:
+    from peerlock.core.bits import bits
+    from peerlock.core.tree_quorums import quorum_without
+
+    inner = bits(range(1, n // 2 + 1))
+    found = quorum_without(n, n, inner)
+    assert found is not None
+    return len(found)

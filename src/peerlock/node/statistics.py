@@ -1,0 +1,37 @@
+"""What a node counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a node has counted since it was made, when you asked."""
+
+    grants: int
+    handed_over: int  # grants that needed nothing of the algorithm
+    waited: float  # seconds, all waits together
+    lost: int
+    views: int
+    remote_errors: int
+    resent: int  # messages, over a new connection
+    messages: Counter[str]  # sent, by what they are
+
+
+@dataclass
+class Counts:
+    """The same, while it counts."""
+
+    grants: int = 0
+    handed_over: int = 0
+    waited: float = 0.0
+    lost: int = 0
+    views: int = 0
+    remote_errors: int = 0
+    resent: int = 0
+    messages: Counter[str] = field(default_factory=Counter)
+
+    def copy(self) -> Statistics:
+        return Statistics(**(vars(self) | {"messages": self.messages.copy()}))
