@@ -40,6 +40,7 @@ from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa, Maekawa1985
 from peerlock.algorithms.maekawa_cyclic import MaekawaCyclic, MaekawaCyclicRound
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential
+from peerlock.algorithms.maekawa_takeover import MaekawaTakeover
 from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.mishra_srimani import MishraSrimani, MishraSrimaniHasty
 from peerlock.algorithms.mizuno_neilsen_rao import (
@@ -398,6 +399,17 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="2K−1, or 2K from the middle of its set",
         fifo=True,
         takes="quorums",
+    ),
+    Algorithm(
+        name="maekawa-takeover",
+        peer=MaekawaTakeover,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1), when nothing fails",
+        fifo=True,
+        takes="quorums",
+        exhibit=Exhibit(crashes=1),
     ),
     Algorithm(
         name="ricart-agrawala-token",

@@ -2,18 +2,20 @@
 
 What is in etcd, for the cluster `prod`:
 
-  /peerlock/prod/view          the view: its number, its members, and the cluster's name
-  /peerlock/prod/members/ID    one key per member, under its lease: it is there as long
-                               as the member is in touch with etcd
+  /peerlock/prod/view            the view: its number, its members, and the cluster's name
+  /peerlock/prod/members/LEASE   one key per member, under its lease: it is there as long
+                                 as the member is in touch with etcd
 
 **All members see the same views in the same order**, because a view is the value of one
 key.  It is only ever replaced by a transaction that compares the whole old value and
 writes a higher number; etcd carries out transactions one after the other.  Whoever joins
-or leaves changes the view and its own key in one.  When a lease runs out, etcd removes the
-member's key, and a survivor, who watches, writes the view without it: the transaction
-compares that the key is really not there, so no member is ever put out whose lease etcd
-has not let expire.  All survivors see the key go; the first in the view acts at once, the
-others a little later each, if it has not.
+puts its own key there, then writes a view of all whose keys are there: of a crowd that
+comes at once, whoever is first takes all who are there with it, so that a hundred do not
+make a hundred views.  Whoever leaves changes the view and removes its key in one.  When a
+lease runs out, etcd removes the member's key, and a survivor, who watches, writes the view
+without it: the transaction compares that the key is really not there, so no member is ever
+put out whose lease etcd has not let expire.  All survivors see the key go; the first in the
+view acts at once, the others a little later each, if it has not.
 
 **Numbers, and so fences, grow.**  etcd's own revisions would be a number that all agree on,
 but a busy etcd outgrows the 31 bits that a fence has for it.  So it is a counter, which is
@@ -87,6 +89,7 @@ RETRY_AT_MOST = 1.0
 STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
 TERMS = 5  # of office that may end while we renew
 HIGHEST = (1 << 31) - 1  # what a fence has room for
+TOO_SLOW = "etcd was so slow that our lease ran out while we joined"
 BELIEVABLE = 1 << 30  # a clock that says more seconds than that is wrong
 
 
@@ -96,13 +99,23 @@ class Content(msgspec.Struct):
     format: int
     number: int
     name: str
-    members: list[tuple[int, str, int]]
+    members: list[tuple[MemberId, str, int, int]]  # id, address, pid, lease
+
+
+class Card(msgspec.Struct):
+    """What a member's key holds."""
+
+    address: str
+    pid: int
+    host: str
+    beyond: int  # it has seen views up to this number
 
 
 class State(NamedTuple):
     """The view, as etcd has it."""
 
     view: View
+    leases: dict[MemberId, int]
     name: str
     raw: bytes  # what the key holds; nothing: there is no key
     revision: int  # at which it was written
@@ -112,27 +125,32 @@ class Snapshot(NamedTuple):
     """The view, and who is alive, at one moment."""
 
     state: State
-    leases: dict[MemberId, int]  # of those whose keys are there
+    present: dict[int, Card]  # by lease, whose keys are there, in the order they came
     term: int  # of office of etcd's leader
 
     @property
     def dead(self) -> set[MemberId]:
-        return {m.id for m in self.state.view.members} - set(self.leases)
+        leases = self.state.leases
+        return {member for member, lease in leases.items() if lease not in self.present}
+
+    @property
+    def newcomers(self) -> dict[int, Card]:
+        known = set(self.state.leases.values())
+        return {lease: card for lease, card in self.present.items() if lease not in known}
 
 
 class Change(NamedTuple):
     """A view to be written, and what goes with it."""
 
-    number: int
-    members: tuple[Member, ...]
+    view: View
     leases: dict[MemberId, int]
+    conditions: list[dict[str, Any]]
     operations: list[dict[str, Any]]
-    absent: set[MemberId]  # whose keys must not be there
 
 
 Proposal = Callable[[Snapshot], Change | None]
 
-NOTHING = State(View(0, ()), "", b"", 0)
+NOTHING = State(View(0, ()), {}, "", b"", 0)
 
 
 class EtcdEngine:
@@ -165,18 +183,17 @@ class EtcdEngine:
                 "dead or cut off, nobody can tell"
             )
         self._end_tasks()
-        lease_id, ttl, deadline = await self._granted(ceil(self._wanted_lease))
+        lease, ttl, deadline = await self._granted(ceil(self._wanted_lease))
         try:
-            proposal = partial(self._with_us, address, lease_id, beyond)
-            state, leases, _ = await self._change(proposal, PATIENCE)
+            await self._appear(address, lease, beyond)
+            state, _, _ = await self._change(partial(self._with_us, lease), PATIENCE)
         except BaseException as error:
-            await self._revoke(lease_id)
+            await self._revoke(lease)
             if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
-                text = f"etcd was so slow that our lease of {ttl} s ran out"
-                raise ClusterError(text) from None
+                raise ClusterError(TOO_SLOW) from None
             raise
-        self._me = next(i for i, lease in leases.items() if lease == lease_id)
-        self._lease_id, self.lease = lease_id, float(ttl)
+        self._me = next(i for i, theirs in state.leases.items() if theirs == lease)
+        self._lease_id, self.lease = lease, float(ttl)
         self._known, self.cluster = state, state.name
         self._highest = max(self._highest, state.view.number)
         self._heard = self._missed = state.revision
@@ -189,7 +206,7 @@ class EtcdEngine:
         for _ in range(TERMS):
             sent, ttl, term = await self._kept_alive()
             before = self._highest  # a read that begins now shows no older view
-            snapshot = await self._stayed(me)
+            snapshot = await self._stayed()
             if snapshot.term == term:
                 break
         else:
@@ -199,23 +216,21 @@ class EtcdEngine:
         if snapshot.dead:
             try:
                 snapshot = await self._change(self._without_dead, self._patience)
-            except ClusterError as error:  # it does not take our lease away
+            except ClusterError as error:  # that does not take our lease away
                 trouble = error
         view = snapshot.state.view
         self._highest = max(self._highest, view.number)
         self._mind_the_watch(snapshot.state)
-        deadline = sent + ttl if ttl and me in snapshot.leases else -inf
+        alive = ttl and me in snapshot.state.leases and me not in snapshot.dead
+        deadline = sent + ttl if alive else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
     async def renumber(self) -> View:
         start = (await self._snapshot(PATIENCE)).state.view.number
 
         def higher(snapshot: Snapshot) -> Change | None:
-            view = snapshot.state.view
-            if view.number > start:
-                return None
-            number = self._next_number(view.number)
-            return Change(number, view.members, snapshot.leases, [], set())
+            is_higher = snapshot.state.view.number > start
+            return None if is_higher else self._settled(snapshot)
 
         return (await self._change(higher, PATIENCE)).state.view
 
@@ -252,55 +267,43 @@ class EtcdEngine:
 
     # Views that we propose; None: it is as it should be
 
-    def _with_us(
-        self, address: str, lease_id: int, beyond: int, snapshot: Snapshot
-    ) -> Change | None:
-        """We, as a new member, and without those who are dead, or were ourselves."""
-        if lease_id in snapshot.leases.values():
+    def _with_us(self, lease: int, snapshot: Snapshot) -> Change | None:
+        if lease in snapshot.state.leases.values():
             return None
-        view, leases = snapshot.state.view, dict(snapshot.leases)
-        former = leases.pop(self._me, None)
-        number = self._next_number(max(view.number, beyond))
-        staying = tuple(m for m in view.members if m.id in leases)
-        mine = {"address": address, "pid": os.getpid(), "host": socket.gethostname()}
-        key = self._member_key(number)
-        value = msgspec.json.encode(mine)
-        operations = [put(key, value, lease_id)]
-        if former is not None:
-            operations.append(delete(self._member_key(self._me)))
-        return Change(
-            number,
-            (*staying, Member(number, address, os.getpid())),
-            {**leases, number: lease_id},
-            operations,
-            snapshot.dead - {self._me},
-        )
+        if lease not in snapshot.present:
+            raise ClusterError(TOO_SLOW)
+        return self._settled(snapshot)
 
     def _without(self, me: MemberId, snapshot: Snapshot) -> Change | None:
-        view, leases = snapshot.state.view, dict(snapshot.leases)
-        if me not in leases and all(m.id != me for m in view.members):
+        if me not in snapshot.state.leases:
             return None
-        leases.pop(me, None)
-        staying = tuple(m for m in view.members if m.id in leases)
-        number = self._next_number(view.number)
-        operations = [delete(self._member_key(me))]
-        return Change(number, staying, leases, operations, snapshot.dead - {me})
+        return self._settled(snapshot, me)
 
     def _without_dead(self, snapshot: Snapshot) -> Change | None:
-        view, dead = snapshot.state.view, snapshot.dead
-        if not dead:
-            return None
-        staying = tuple(m for m in view.members if m.id not in dead)
-        return Change(self._next_number(view.number), staying, snapshot.leases, [], dead)
+        return self._settled(snapshot) if snapshot.dead else None
+
+    def _settled(self, snapshot: Snapshot, leaving: MemberId = 0) -> Change:
+        """Of all who are there, but for one who leaves."""
+        state, dead, newcomers = snapshot.state, snapshot.dead, snapshot.newcomers
+        seen = max([state.view.number, *(card.beyond for card in newcomers.values())])
+        first = self._next_number(seen)
+        number = first + max(0, len(newcomers) - 1)
+        if number > HIGHEST:
+            raise ClusterError("this cluster's numbers are used up; take another name")
+        members = [m for m in state.view.members if m.id not in dead | {leaving}]
+        leases = {member.id: state.leases[member.id] for member in members}
+        for member, (lease, card) in enumerate(newcomers.items(), first):
+            members.append(Member(member, card.address, card.pid))
+            leases[member] = lease
+        conditions = [absent(self._key_of(state.leases[i])) for i in sorted(dead)]
+        conditions += [there(self._key_of(lease)) for lease in newcomers]
+        operations = [delete(self._key_of(state.leases[leaving]))] if leaving else []
+        return Change(View(number, tuple(members)), leases, conditions, operations)
 
     def _next_number(self, number: int) -> int:
         number = max(number, self._highest) + 1
         seconds = int(time.time()) - BEGINNING
-        if seconds < BELIEVABLE:
-            number = max(number, seconds)
-        if number > HIGHEST:
-            raise ClusterError("this cluster's numbers are used up; take another name")
-        return number
+        return max(number, seconds) if seconds < BELIEVABLE else number
 
     # Transactions
 
@@ -320,34 +323,44 @@ class EtcdEngine:
         )
         return self._seen(answer.body)
 
+    async def _appear(self, address: str, lease: int, beyond: int) -> None:
+        """Our key is there from now on, and that of our former self is not."""
+        card = Card(address, os.getpid(), socket.gethostname(), beyond)
+        operations = [put(self._key_of(lease), msgspec.json.encode(card), lease)]
+        if self._lease_id:
+            operations.append(delete(self._key_of(self._lease_id)))
+        await self._gateway.call("/v3/kv/txn", {"success": operations}, PATIENCE)
+
     async def _commit(
         self, snapshot: Snapshot, change: Change, patience: float
     ) -> Snapshot:
-        old = snapshot.state
+        old, (view, leases, conditions, operations) = snapshot.state, change
         name = old.name or secrets.token_hex(16)
-        members = [(m.id, m.address, m.pid) for m in change.members]
-        raw = msgspec.json.encode(Content(FORMAT, change.number, name, members))
+        members = [(m.id, m.address, m.pid, leases[m.id]) for m in view.members]
+        raw = msgspec.json.encode(Content(FORMAT, view.number, name, members))
         key = self._prefix + b"view"
         unchanged = value_is(key, old.raw) if old.raw else absent(key)
         question = {
-            "compare": [unchanged, *(absent(self._member_key(i)) for i in change.absent)],
-            "success": [put(key, raw), *change.operations],
+            "compare": [unchanged, *conditions],
+            "success": [put(key, raw), *operations],
             "failure": self._ranges(),
         }
         answer = (await self._gateway.call("/v3/kv/txn", question, patience)).body
         if not answer.get("succeeded"):
             return self._seen(answer)
         revision = int(answer["header"]["revision"])
-        state = State(View(change.number, change.members), name, raw, revision)
+        state = State(view, leases, name, raw, revision)
         self._learn(state)
-        return Snapshot(state, change.leases, term_of(answer))
+        staying = set(leases.values())
+        present = {i: card for i, card in snapshot.present.items() if i in staying}
+        return Snapshot(state, present, term_of(answer))
 
-    async def _stayed(self, me: MemberId) -> Snapshot:
+    async def _stayed(self) -> Snapshot:
         """Whether all is as we know it; if not, how it is."""
-        known, mine = self._known, self._member_key(me)
+        known = self._known
         compare = [
             is_equal(self._prefix + b"view", "MOD", "mod_revision", known.revision),
-            {**absent(mine), "result": "GREATER"},
+            there(self._key_of(self._lease_id)),
         ]
         count = ranged(self._prefix + b"members/", count_only=True)
         question = {"compare": compare, "success": [count], "failure": self._ranges()}
@@ -355,26 +368,27 @@ class EtcdEngine:
         if not answer.get("succeeded"):
             return self._seen(answer)
         alive = int(answer["responses"][0]["response_range"].get("count", 0))
-        if alive != len(known.view.members):
+        if alive != len(known.leases):
             return await self._snapshot(self._patience)
-        leases = {member.id: 0 for member in known.view.members}
-        return Snapshot(known, leases, term_of(answer))
+        nothing_new = dict.fromkeys(known.leases.values(), Card("", 0, "", 0))
+        return Snapshot(known, nothing_new, term_of(answer))
 
     def _ranges(self) -> list[dict[str, Any]]:
-        members = ranged(self._prefix + b"members/", keys_only=True)
-        return [{"request_range": {"key": encoded(self._prefix + b"view")}}, members]
+        view = {"request_range": {"key": encoded(self._prefix + b"view")}}
+        return [view, ranged(self._prefix + b"members/")]
 
     def _seen(self, answer: dict[str, Any]) -> Snapshot:
         of_view, of_members = (r["response_range"] for r in answer["responses"])
         state = NOTHING
         for pair in of_view.get("kvs", ()):
             state = self._state(pair)
-        leases = {
-            self._id_of(b64decode(pair["key"])): int(pair.get("lease", 0))
-            for pair in of_members.get("kvs", ())
-        }
+        present = {}
+        for pair in sorted(of_members.get("kvs", ()), key=created):
+            with suppress(ValueError):  # which is what msgspec's errors are: not our key
+                card = msgspec.json.decode(b64decode(pair["value"]), type=Card)
+                present[lease_of(b64decode(pair["key"]))] = card
         self._learn(state)
-        return Snapshot(state, leases, term_of(answer))
+        return Snapshot(state, present, term_of(answer))
 
     def _state(self, pair: dict[str, Any]) -> State:
         raw = b64decode(pair.get("value", ""))
@@ -385,21 +399,18 @@ class EtcdEngine:
         if content is None or content.format != FORMAT:
             where = self._prefix.decode()
             raise ClusterError(f"{where}view was written by another version, or by others")
-        members = tuple(Member(*member) for member in content.members)
-        view = View(content.number, members)
-        return State(view, content.name, raw, int(pair["mod_revision"]))
+        members = tuple(Member(*member[:3]) for member in content.members)
+        leases = {member[0]: member[3] for member in content.members}
+        revision = int(pair["mod_revision"])
+        return State(View(content.number, members), leases, content.name, raw, revision)
 
     def _learn(self, state: State) -> None:
         """The newest that we know of; answers may overtake one another."""
         if state.revision > self._known.revision:
             self._known = state
 
-    def _member_key(self, me: MemberId) -> bytes:
-        return self._prefix + f"members/{me}".encode()
-
-    def _id_of(self, key: bytes) -> MemberId:
-        text = key.rpartition(b"/")[2]
-        return int(text) if text.isdigit() else -1
+    def _key_of(self, lease: int) -> bytes:
+        return self._prefix + f"members/{lease:016x}".encode()
 
     # Leases
 
@@ -453,7 +464,7 @@ class EtcdEngine:
         snapshot = await self._snapshot(self._patience)
         self._news(snapshot.state)
         self._mourn(snapshot.dead)
-        if self._me not in snapshot.leases:
+        if self._lease_id not in snapshot.present:
             self.on_change(None)
 
     def _hear(self, events: list[dict[str, Any]]) -> None:
@@ -467,8 +478,10 @@ class EtcdEngine:
                 else:
                     self._news(self._state(pair))
             elif deleted:
-                gone.add(self._id_of(key))
-        self._mourn(gone)
+                gone.add(key)
+        self._mourn(
+            {i for i, lease in self._known.leases.items() if self._key_of(lease) in gone}
+        )
 
     def _news(self, state: State) -> None:
         """A view that a watch has told us, or that we have written unasked."""
@@ -476,7 +489,7 @@ class EtcdEngine:
         self._learn(state)
         if state.view.number > self._highest:
             self._highest = state.view.number
-            self._gone &= {member.id for member in state.view.members}
+            self._gone &= set(state.leases)
             self.on_change(state.view)
 
     def _mind_the_watch(self, state: State) -> None:
@@ -488,7 +501,7 @@ class EtcdEngine:
 
     def _mourn(self, gone: set[MemberId]) -> None:
         """Put them out: the first of the survivors at once, the others if it does not."""
-        members = [member.id for member in self._known.view.members]
+        members = list(self._known.leases)
         self._gone |= gone & set(members)
         if self._me in self._gone:
             self._gone.clear()
@@ -554,6 +567,10 @@ def absent(key: bytes) -> dict[str, Any]:
     return is_equal(key, "CREATE", "create_revision", 0)
 
 
+def there(key: bytes) -> dict[str, Any]:
+    return {**absent(key), "result": "GREATER"}
+
+
 def value_is(key: bytes, value: bytes) -> dict[str, Any]:
     return is_equal(key, "VALUE", "value", encoded(value))
 
@@ -561,6 +578,14 @@ def value_is(key: bytes, value: bytes) -> dict[str, Any]:
 def end_of(prefix: bytes) -> bytes:
     """The first key that is beyond all with this prefix."""
     return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def created(pair: dict[str, Any]) -> int:
+    return int(pair["create_revision"])
+
+
+def lease_of(key: bytes) -> int:
+    return int(key.rpartition(b"/")[2], 16)
 
 
 def term_of(answer: dict[str, Any]) -> int:

@@ -12,10 +12,11 @@ from peerlock.core.information import KINDS as STRUCTURES
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import plane
 from peerlock.core.topology import topology
-from peerlock.core.tree_quorums import tree_quorums
+from peerlock.core.tree_quorums import children, tree_quorum, tree_quorums
 from peerlock.lab.reproduce import measure
 from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Expectation, Near
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Light
 from peerlock.simulator.simulation import Scenario
 from peerlock.traces.trace import Kind
@@ -114,8 +115,6 @@ def asks_everybody(n: int) -> Iterator[Item]:
 
 def a_round_of_two(n: int) -> int:
     """Two nodes in turn, so that each has to ask: what two entries of one of them cost."""
-    from peerlock.simulator.by_hand import ByHand
-
     cluster = ByHand("suzuki-kasami-bounded", n, limit=2)
     spent: dict[NodeId, int] = {2: 0, 3: 0}
     for node in (2, 3, 2, 3):
@@ -508,10 +507,8 @@ def largest_searches() -> Iterator[Item]:
 
 
 def largest_tree_quorum(n: int) -> int:
-    from peerlock.core.bits import bits
-    from peerlock.core.tree_quorums import quorum_without
-
-    inner = bits(range(1, n // 2 + 1))
-    found = quorum_without(n, n, inner)
+    inner = [node for node in range(1, n + 1) if children(node, n)]
+    leaf = next(node for node in range(1, n + 1) if node not in inner)
+    found = tree_quorum(leaf, n, inner)
     assert found is not None
     return len(found)
