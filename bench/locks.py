@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -199,6 +200,7 @@ def aims(found: Found) -> Iterator[Aim]:
 
 def main() -> None:
     options = asked_for()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # servers end with us
     print(context(options.loop), flush=True)
     with ExitStack() as stack:
         here, missing = lined_up(stack)
@@ -314,7 +316,7 @@ def show(letter: str, found: Found, missing: dict[str, str]) -> None:
     print(f"\n{letter}  {measure.title}")
     print(f"   {'':26}", end="")
     for what in measure.columns:
-        print(f"{what:>14}{'lowest':>12}{'highest':>12}", end="")
+        print(f"{what:>16}{'lowest':>12}{'highest':>12}", end="")
     print("     ours/theirs")
     ours = found.middle(letter, TASKS)
     for who, runs in found.runs[letter].items():
@@ -322,7 +324,7 @@ def show(letter: str, found: Found, missing: dict[str, str]) -> None:
         for what, form in measure.columns.items():
             values = [run[what] for run in runs]
             middle = median(values)
-            print(f"{middle:14{form}}{min(values):12{form}}{max(values):12{form}}", end="")
+            print(f"{middle:16{form}}{min(values):12{form}}{max(values):12{form}}", end="")
         print(f"{ours / found.middle(letter, who, first):16.3g}")
     for who, package in missing.items():
         print(f"   {who:26}not here: {package}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def running(
             time.sleep(0.02)
         yield
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # PostgreSQL waits for its clients on SIGTERM
         try:
             server.wait(PATIENCE)
         except subprocess.TimeoutExpired:

@@ -72,7 +72,7 @@ def build(pages: Path, files: Path, site: Path) -> int:
         warningiserror=True,
     )
     app.build()
-    return app.statuscode
+    return int(app.statuscode)
 
 
 def settings(files: Path) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from handbook import checked, runs
-from handbook.book import Book
+from handbook.book import Book, up
 from handbook.markdown import code, console, details, listed, prose, table
 from handbook.measures import SIZES, Measured, right_ones
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, Card, card
@@ -51,6 +52,20 @@ def write(book: Book, measured: Measured) -> None:
         book.pages[f"{family}.md"] = family_page(family)
 
 
+def linked(text: str, page: str) -> str:
+    """Where an algorithm is named in code, or its class, there is a way to its page."""
+    names = {a.peer.__name__: a.name for a in CATALOGUE} | {
+        a.name: a.name for a in CATALOGUE
+    }
+
+    def link(code: re.Match[str]) -> str:
+        name = names.get(code[1])
+        here = name is None or path_of(name) == page
+        return code[0] if here or name is None else f"[{name}]({up(page)}{path_of(name)})"
+
+    return re.sub(r"`([^`]+)`", link, text)
+
+
 def path_of(name: str) -> str:
     return f"algorithms/{name}.md"
 
@@ -89,7 +104,7 @@ def algorithm_page(
 ) -> Iterator[str]:
     shown, page = card(entry), path_of(entry.name)
     yield f"# {entry.name}\n\n**{prose(shown.title)}**"
-    yield prose(shown.idea)
+    yield linked(prose(shown.idea), page)
     yield at_a_glance(entry, shown)
     yield f"## A run\n\n{HOW_TO_READ}"
     yield book.draw(page, entry.name, runs.run_of(entry))
@@ -99,7 +114,7 @@ def algorithm_page(
     yield "## Try it\n\n" + commands(entry)
     yield from stories(book, page, told)
     yield "## Where our code departs from its source, and why"
-    yield "\n".join(f"- {prose(departure)}" for departure in shown.departures)
+    yield "\n".join(f"- {linked(prose(text), page)}" for text in shown.departures)
     yield f"## Source\n\n{prose(shown.citation)}"
 
 
@@ -151,7 +166,7 @@ this](../checked.md)"""
             [headings[i] for i in shown], ([r[i] for i in shown] for r in found), right
         )
     else:
-        yield "It is checked, at the size that `peerlock check` takes by itself, by the tests."
+        yield "The tests check it at the size that `peerlock check` takes by itself."
     relatives = [a for a in CATALOGUE if a.family == "museum" and is_kin(a, entry)]
     if relatives:
         links = ", ".join(f"[{a.name}]({a.name}.md) ({a.verdict})" for a in relatives)
@@ -159,7 +174,7 @@ this](../checked.md)"""
     items = checked.findings_about({entry.name, *(a.name for a in relatives)})
     if items:
         yield "What the searches have found about it:"
-        yield "\n".join(f"- {item}" for item in items)
+        yield "\n".join(f"- {linked(item, path_of(entry.name))}" for item in items)
 
 
 def is_kin(wrong: Algorithm, right: Algorithm) -> bool:
@@ -218,6 +233,5 @@ def stories(book: Book, page: str, told: list[runs.Story]) -> Iterator[str]:
 An example of the source, or one that shows what is special, as a script that the tests
 play: lines at the margin say what happens, indented ones what our code does then."""
     for story in told:
-        title = story.name.replace("-", " ")
         picture = book.draw(page, f"story-{story.name}", story.trace)
-        yield details(f"{title}", f"{picture}\n{code(story.text)}")
+        yield details(story.title, f"{picture}\n{code(story.text)}")

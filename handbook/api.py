@@ -65,7 +65,7 @@ def write(book: Book) -> None:
         within("peerlock"),
         function(peerlock.join),
         *(describe(getattr(peerlock, name)) for name in CLASSES),
-        describe(peerlock.Statistics),
+        *map(describe, others()),
         "## For threads",
         within("peerlock.sync"),
         function(peerlock.sync.join),
@@ -80,6 +80,13 @@ def write(book: Book) -> None:
 def within(module: str) -> str:
     """What follows is in it."""
     return f"```{{py:currentmodule}} {module}\n```"
+
+
+def others() -> list[type]:
+    """Classes that users meet, but not as a lock."""
+    exported = (getattr(peerlock, name) for name in peerlock.__all__)
+    classes = (kind for kind in exported if inspect.isclass(kind))
+    return [c for c in classes if c.__name__ not in CLASSES and c not in errors()]
 
 
 def errors() -> list[type[BaseException]]:

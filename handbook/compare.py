@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handbook.algorithms import number, path_of
 from handbook.book import Book, inline
-from handbook.figures import COLOURS, MARKS, figure, finished
+from handbook.figures import COLOURS, MARKS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from handbook.measures import ENTRIES, RUNS, SIZE, SIZES, Measured, right_ones
 from peerlock.algorithms.catalogue import Algorithm, card
@@ -159,15 +159,14 @@ def overview(book: Book, measured: Measured) -> str:
     heavy = [measured.of(e.name, "heavy").messages_per_entry.mean for e in entries]
     places = list(range(len(entries), 0, -1))
     axes.hlines(places, light, heavy, color="#999999", linewidth=1.2)
-    axes.scatter(light, places, color=COLOURS[0], label="nobody competes", zorder=3, s=26)
-    axes.scatter(
-        heavy, places, color=COLOURS[1], label="all compete", zorder=3, s=26, marker="D"
-    )
+    ring = {"facecolors": "none", "edgecolors": COLOURS[5], "linewidths": 1.6, "s": 62}
+    axes.scatter(light, places, label="nobody competes", zorder=3, **ring)
+    axes.scatter(heavy, places, color=COLOURS[1], label="all compete", zorder=3, s=20)
     axes.set_yticks(places, [entry.name for entry in entries])
     axes.set_ylim(0.2, len(entries) + 0.8)
     logarithmic(axes.xaxis, axes.set_xscale)
     axes.set_xlabel(f"messages for an entry, {SIZE} nodes")
-    axes.legend(frameon=False, loc="lower right")
+    legend(axes, "lower right")
     return book.show("compare.md", "pictures/messages.html", inline(finished(plot)))
 
 
@@ -187,7 +186,7 @@ def growth(book: Book, measured: Measured) -> str:
         axes.minorticks_off()
     logarithmic(panels[0].yaxis, panels[0].set_yscale)
     panels[0].set_ylabel("messages for an entry")
-    panels[1].legend(frameon=False, loc="upper left", fontsize=8)
+    legend(panels[1], "upper left", 8)
     shown = book.show("compare.md", "pictures/growth.html", inline(finished(plot)))
     words = "How it grows with the number of nodes, for six that show the kinds there are."
     return f"{shown}\n\n{words}"

@@ -8,7 +8,7 @@ from typing import Any
 from peerlock.lab.plot import COLOURS as PAPER
 from peerlock.lab.plot import MARKS, import_pyplot
 
-__all__ = ["COLOURS", "MARKS", "figure", "finished"]
+__all__ = ["COLOURS", "MARKS", "figure", "finished", "legend"]
 
 # Without black, which cannot be seen in the dark.
 COLOURS = tuple(colour for colour in PAPER if colour != "#000000")
@@ -45,13 +45,15 @@ def figure(
     return made, list(axes[0])
 
 
+def legend(axes: Any, place: str, size: int = 9) -> None:
+    axes.legend(frameon=False, loc=place, labelcolor=INK, fontsize=size)
+
+
 def finished(made: Any) -> str:
     pyplot = import_pyplot()
     written = io.StringIO()
-    style = {"svg.hashsalt": "peerlock", "text.color": INK}
-    with pyplot.rc_context(style):
+    with pyplot.rc_context({"svg.hashsalt": "peerlock"}):
         made.savefig(written, format="svg", metadata={"Date": None})
     pyplot.close(made)
-    text = written.getvalue()
-    text = text.replace(INK, "currentColor").replace(FAINT, "var(--faint-rule)")
-    return text
+    drawn = written.getvalue().replace(INK, "currentColor")
+    return drawn.replace(FAINT, "var(--faint-rule)")

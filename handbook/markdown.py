@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from html import escape
 
 PLAIN = re.compile(r"(`+[^`]+`+)")
 SPECIAL = re.compile(r"([*\[\]<>{}]|(?<!\w)_|_(?!\w))")
@@ -55,4 +56,4 @@ def listed(pages: Iterable[str], caption: str = "", hidden: bool = True) -> str:
 
 def details(summary: str, content: str) -> str:
     """Folded away until somebody wants it."""
-    return f"<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
+    return f"<details>\n<summary>{escape(summary)}</summary>\n\n{content}\n\n</details>"

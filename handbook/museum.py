@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from handbook import checked, runs
-from handbook.algorithms import HOW_TO_READ, original, path_of
+from handbook.algorithms import HOW_TO_READ, linked, original, path_of
 from handbook.book import ROOT, Book, inline, up
 from handbook.markdown import console, listed, prose
 from handbook.runs import Wrong
+from peerlock.algorithms import museum
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, card
 from peerlock.checker.model import exhibit
 
@@ -40,11 +41,11 @@ checker notices.""",
 }
 
 
-def write(book: Book, pieces: list[Algorithm] | None = None) -> None:
-    museum = [a for a in CATALOGUE if a.family == "museum"] if pieces is None else pieces
+def write(book: Book, search: Callable[[str], Wrong] = runs.wrong) -> None:
+    shown = [a for a in CATALOGUE if a.family == "museum"]
     groups: dict[str, list[str]] = {}
-    for entry in sorted(museum, key=lambda a: (a.year, a.source)):
-        found = runs.wrong(entry.name)
+    for entry in sorted(shown, key=lambda a: (a.year, a.source)):
+        found = search(entry.name)
         book.pages[path_of(entry.name)] = piece_page(book, entry, found)
         groups.setdefault(group_of(entry), []).append(piece(book, entry, found))
     last = [SURVEY, ON_PURPOSE]
@@ -55,7 +56,7 @@ def write(book: Book, pieces: list[Algorithm] | None = None) -> None:
         parts += [WORDS[group]] if group in WORDS else []
         parts += groups[group]
     parts += findings()
-    parts.append(listed(path_of(entry.name) for entry in museum))
+    parts.append(listed(path_of(entry.name) for entry in shown))
     book.pages["literature.md"] = "\n\n".join(parts) + "\n"
 
 
@@ -95,11 +96,18 @@ def piece_page(book: Book, entry: Algorithm, found: Wrong) -> str:
         HOW_TO_READ,
         console(f"peerlock check {entry.name} --trace counterexample.svg"),
         *([f"What it varies: [{right.name}]({right.name}.md)."] if right else []),
-        *(f"> {item}" for item in checked.findings_about({entry.name})),
-        f"## Source\n\n{prose(entry.source)}, {entry.year}. {prose(shown.citation)}",
+        *(f"> {linked(item, page)}" for item in checked.findings_about({entry.name})),
+        f"## Source\n\n{source(entry, right)}",
         "[All that we found wrong](../literature.md)",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def source(entry: Algorithm, right: Algorithm | None) -> str:
+    """Where the error stands, and of which paper it is an error."""
+    of_one_file = entry.peer.__module__ != museum.__name__
+    cited = card(entry if of_one_file or right is None else right).citation
+    return prose(f"{entry.source[0].upper()}{entry.source[1:]}, {entry.year}. {cited}")
 
 
 def way(entry: Algorithm, found: Wrong) -> str:
@@ -112,7 +120,9 @@ def way(entry: Algorithm, found: Wrong) -> str:
     length = f"The shortest way takes {found.depth} steps"
     if entry.verdict == "overtaking":
         length = f"All {found.states:,} states were tried, and the worst schedule is drawn"
-    return f"{length}, with {chosen.nodes} nodes ({each}; messages {chosen.assumptions})."
+    network = chosen.assumptions.replace("fifo", "in order").replace("any", "in any")
+    quorums = f", asking {entry.exhibit.quorums} quorums" if entry.exhibit.quorums else ""
+    return f"{length}, with {chosen.nodes} nodes{quorums} ({each}; messages {network})."
 
 
 def picture(book: Book, page: str, entry: Algorithm, found: Wrong) -> str:
@@ -134,4 +144,4 @@ def findings() -> Iterator[str]:
     yield checked.section("TR-869, the appendix and section 6.4")
     yield "## All findings of the searches"
     yield "What the searches showed besides, right or wrong. [What was checked](checked.md)"
-    yield "\n".join(f"- {item}" for item in checked.findings())
+    yield "\n".join(f"- {linked(item, 'literature.md')}" for item in checked.findings())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from handbook.book import Book, inline
-from handbook.figures import COLOURS, figure, finished
+from handbook.figures import COLOURS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from peerlock.core.availability import availability
 from peerlock.core.coterie import k_coterie
@@ -42,8 +42,8 @@ KINDS = {
     "triangle": "Nodes are in a triangle of rows: about √(2N) of them, two schemes mixed.",
     "triangle-columns": "The first of its two schemes alone.",
     "triangle-rows": "The second one alone.",
-    "tree": "A way from the root of a tree to a leaf; where a node on it is down, ways from "
-    "all of its children (Agrawal and El Abbadi).",
+    "tree": "A way from the root of a tree to a leaf; where a node on it is down, ways "
+    "from all of its children (Agrawal and El Abbadi).",
     "weighted": "More than half of the votes, of which nodes may have different numbers.",
     "k-coterie": "For semaphores: k quorums can be found that do not meet, but not k + 1.",
 }
@@ -58,10 +58,10 @@ COLUMNS = """\
   cannot be counted, it is estimated by 2,000 trials (≈)."""
 
 
-def write(book: Book) -> None:
+def write(book: Book, sizes: Sequence[int] = SIZES) -> None:
     parts = [INTRODUCTION, "## Whom each node asks", drawn(book), "## The kinds"]
     parts.append("\n".join(f"- **{k}**: {prose(text)}" for k, text in KINDS.items()))
-    parts += ["## What they are worth", COLUMNS, worth()]
+    parts += ["## What they are worth", COLUMNS, worth(sizes)]
     parts += ["## If nodes fail", failing(book), "## Try it"]
     parts.append(
         console(
@@ -78,7 +78,7 @@ def system(kind: str, nodes: int) -> QuorumSystem:
     return k_coterie(nodes, 2) if kind == "k-coterie" else SYSTEMS[kind](nodes)
 
 
-def worth() -> str:
+def worth(sizes: Sequence[int]) -> str:
     headings = [
         "kind",
         "N",
@@ -88,7 +88,7 @@ def worth() -> str:
         "survives",
         "a quorum is left",
     ]
-    rows = [row(kind, n) for kind in (*SYSTEMS, "k-coterie") for n in SIZES]
+    rows = [row(kind, n) for kind in (*SYSTEMS, "k-coterie") for n in sizes]
     return table(headings, rows, "-rrrrrr")
 
 
@@ -151,7 +151,7 @@ def failing(book: Book) -> str:
     axes[0].set_ylabel("how likely a quorum is left")
     axes[0].set_xlim(0, 1)
     axes[0].set_ylim(0, 1.02)
-    axes[0].legend(frameon=False)
+    legend(axes[0], "lower right")
     shown = book.show("quorums.md", "pictures/availability.html", inline(finished(plot)))
     words = f"""\
 *{DRAWN_SIZE} nodes.* A majority survives most as long as nodes are more often up than

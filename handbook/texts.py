@@ -14,6 +14,10 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 MISSING = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)\n(?:\n\*[^*]+\*\n)?")  # and its caption
 MOVED = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md"}
 
+# Sections of the README that are on the start page, and where others have gone.
+ON_START_PAGE = ("try-it", "use-it")
+ELSEWHERE = {"what-is-in-it": "compare.md", "the-algorithms": "compare.md"}
+
 # In this order; a page of docs/ that is not named here is listed after the first ones.
 USE = ("tutorial", "promises", "knobs")
 FOUND = ("literature", "checked", "reproduced")
@@ -83,12 +87,18 @@ def rehoused(text: str, origin: str, book: Book) -> str:
         place = normpath(PurePosixPath(origin).parent / path)
         if picture:
             return shown(ROOT / place, words, book)
-        new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
-        if new is None:
-            return words
-        return f"[{words}]({new}{'#' + anchor if anchor else ''})"
+        new = at_home(place, anchor)
+        return words if new is None else f"[{words}]({new})"
 
     return LINK.sub(moved, MISSING.sub(kept, text))
+
+
+def at_home(place: str, anchor: str) -> str | None:
+    """Where a file of the project is in the site; None, if it is not."""
+    if place == "README.md" and anchor not in ("", *ON_START_PAGE):
+        return ELSEWHERE.get(anchor, "index.md")
+    new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
+    return new and f"{new}{'#' + anchor if anchor else ''}"
 
 
 def shown(path: Path, words: str, book: Book) -> str:

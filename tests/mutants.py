@@ -1666,4 +1666,104 @@ MUTANTS = (
             Cluster(3, (0, 0, 1), crashes=2),
         ),
     ),
+    *of(
+        "maekawa-takeover",
+        breaks(
+            "deadlock", "        self.lock_next(message.seat, seat)\n", "        pass\n"
+        ),
+        breaks(
+            "remote error",
+            "seat = seat._replace(locking=request)",
+            "seat = with_waiting(seat, request)",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.report(seat)\n",
+            "            pass\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.lock_next(number, then)\n",
+            "            pass\n",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "unreported = seat.unreported & ~(1 << node)",
+            "unreported = seat.unreported",
+            Cluster(3, 1, crashes=1),
+        ),
+        breaks(
+            "remote error",
+            "        if seat.unreported:\n            return\n",
+            "",
+            Cluster(4, (1, 1, 0, 1), "grid", crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.tell(node, Failed(number))\n",
+            "            pass\n",
+            Cluster(4, (0, 1, 1, 1), "grid", crashes=1),
+        ),
+    ),
+    *of(
+        "raymond-recovery",
+        breaks(
+            "remote error",
+            "        if not self.unadvised >> sender & 1:\n"
+            "            super().receive_request(sender, message)\n",
+            "        super().receive_request(sender, message)\n",
+            Cluster(2, 2, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.request_q += (j,)\n",
+            "            pass\n",
+            Cluster(2, 1, crashes=1),
+        ),
+        breaks(
+            "remote error",
+            "self.found, self.holder, self.asked = True, j, queued",
+            "self.found, self.holder = True, j",
+            Cluster(2, 2, crashes=1),
+        ),
+        breaks(
+            "exclusion",
+            "        if not self.unadvised:\n            super().assign",
+            "        if True:\n            super().assign",
+            Cluster(2, 2, crashes=1),
+        ),
+        breaks(
+            "exclusion",
+            "if not message.yours or (both_point and j < self.me):",
+            "if not message.yours:",
+            Cluster(2, 1, crashes=2),
+        ),
+        breaks(
+            "deadlock",
+            "(both_point and j < self.me)",
+            "both_point",
+            Cluster(2, 1, crashes=2),
+        ),
+        breaks(
+            "deadlock",
+            "self.holder, self.resting = self.me, True",
+            "self.resting = True",
+            Cluster(2, 2, crashes=1),
+        ),
+        breaks(
+            "deadlock",
+            "            self.send(j, Restart(True))\n",
+            "",
+            Cluster(3, (0, 1, 1), crashes=3),
+        ),
+        breaks(
+            "deadlock",
+            "        for j in nodes_in(recovering):\n            self.advise(j)\n",
+            "",
+            Cluster(3, 1, crashes=2),
+        ),
+    ),
 )

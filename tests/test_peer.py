@@ -94,6 +94,8 @@ SENSIBLE_IN = {
     ("banerjee-chrysanthis", "lr_collector"),
     ("ricart-agrawala-broadcast", "broadcast_reply"),
     ("agrawal-el-abbadi", "down"),
+    ("maekawa-takeover", "down"),
+    ("maekawa-takeover", "report"),  # of a failure that we shall hear of
     ("nishio-li-manning", "token_missing"),
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong

@@ -235,7 +235,7 @@ wishes = st.builds(
 @st.composite
 def odd_contents(draw: st.DrawFn) -> Any:
     kind = draw(st.sampled_from(draw(st.sampled_from(ODD)).peer.messages))
-    values = []
+    values: list[Any] = []
     for hint in get_type_hints(kind).values():
         if hint is bool:
             values.append(draw(st.booleans()))

@@ -781,6 +781,8 @@ async def test_joining_may_be_cancelled(cluster: str) -> None:
             await asyncio.sleep(0)
         joining.cancel()
         await asyncio.wait([joining])
+        if not joining.cancelled():
+            await joining.result().leave()
     async with peerlock.join(cluster) as node, node.lock("x", timeout=5):
         assert len(node.host.node.view.members) == 1
 

@@ -69,6 +69,7 @@ from peerlock.algorithms.neilsen_mizuno import NeilsenMizuno
 from peerlock.algorithms.nishio_li_manning import NishioLiManning
 from peerlock.algorithms.raymond import Raymond
 from peerlock.algorithms.raymond_k import RaymondK
+from peerlock.algorithms.raymond_recovery import RaymondRecovery
 from peerlock.algorithms.raynal_prime import RaynalPrime, RaynalPrime1989
 from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
@@ -490,6 +491,19 @@ CATALOGUE: tuple[Algorithm, ...] = (
         takes="topology",
         topologies=TREES,
         serves=("lock",),
+    ),
+    Algorithm(
+        name="raymond-recovery",
+        peer=RaymondRecovery,
+        source="Raymond",
+        year=1989,
+        family="token",
+        messages="≤ 2D, about log N, when nothing fails",
+        fifo=True,
+        takes="topology",
+        topologies=TREES,
+        outlasting=("restart",),
+        exhibit=Exhibit(crashes=1, returns=True),
     ),
     Algorithm(
         name="neilsen-mizuno",

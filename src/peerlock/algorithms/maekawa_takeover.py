@@ -27,7 +27,7 @@ Where this file departs from the paper, and why:
     to a set system in which one node replaces the other.  But both parts may be locked at
     that moment, for two nodes whose sets meet elsewhere.
   * How a failure is found the paper leaves open: here the host reports it.
-  * A node that has failed does not come back: it would have forgotten what it is locked for.
+  * A node that has failed does not come back: it has forgotten what it is locked for.
   * Sanders' correction, and the rest of the list of the algorithm without failures.
 """
 
@@ -218,10 +218,10 @@ class MaekawaTakeover(Peer):
         self.put(number, with_waiting(seat, request))
         if first < request:
             self.tell(request[1], Failed(number))
-        elif seat.inquired:
-            self.tell(seat.waiting[0][1], Failed(number))
-        else:
+        elif not seat.inquired:
             self.inquire(number)
+        elif seat.waiting:  # or the one because of whom we inquired has failed
+            self.tell(seat.waiting[0][1], Failed(number))
 
     def inquire(self, number: NodeId) -> None:
         seat = self.seat(number)

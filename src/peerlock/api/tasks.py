@@ -98,8 +98,8 @@ class Grant(Waiter):
 
     # What the handle tells us
 
-    def until_settled(self) -> asyncio.Future[None]:
-        self._future = asyncio.get_running_loop().create_future()
+    def until_settled(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+        self._future = loop.create_future()
         return self._future
 
     def abandon(self) -> None:
@@ -177,7 +177,7 @@ class Lock:
 
     async def acquire(self, timeout: float | None = None) -> Grant:
         """Wait for it, `timeout` seconds at most; then Timeout."""
-        grant = Grant(self, current_task())
+        grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, self.timeout if timeout is None else timeout)
         self._held.append(grant)
@@ -185,7 +185,7 @@ class Lock:
 
     async def try_acquire(self) -> Grant:
         """Get it if nobody else holds it or waits for it; WouldBlock otherwise."""
-        grant = Grant(self, current_task())
+        grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, None, probe=True)
         self._held.append(grant)
@@ -222,7 +222,7 @@ class Lock:
         belongs_here(self._host)
         self._must_not_wait_for_itself(grant)
         self._host.must_be_in()
-        future = grant.until_settled()
+        future = grant.until_settled(self._host.loop)
         self._pure.acquire(self.name, grant)
         self._host.flush()
         if probe:

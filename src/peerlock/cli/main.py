@@ -33,6 +33,7 @@ COMMANDS = {
     "check": "peerlock.cli.check:check",
     "advise": "peerlock.cli.advise:advise",
     "quorums": "peerlock.cli.quorums:quorums",
+    "reproduce": "peerlock.cli.reproduce:reproduce",
 }
 
 

@@ -17,6 +17,11 @@ without it: the transaction compares that the key is really not there, so no mem
 put out whose lease etcd has not let expire.  All survivors see the key go; the first in the
 view acts at once, the others a little later each, if it has not.
 
+**etcd before 3.5.13 takes leases away too early**: a leader that was stopped, or stuck, and
+goes on, revokes by way of the new one whatever would have run out with itself.  So there,
+who has seen a key go waits for as long as that lease lasts before it puts the member out,
+unless the member itself has come back: then its own clock has told it, whatever etcd did.
+
 **Numbers, and so fences, grow.**  etcd's own revisions would be a number that all agree on,
 but a busy etcd outgrows the 31 bits that a fence has for it.  So it is a counter, which is
 moved to the seconds since 2024 whenever it is behind them.  If the keys are deleted, or
@@ -90,6 +95,7 @@ STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
 TERMS = 5  # of office that may end while we renew
 HIGHEST = (1 << 31) - 1  # what a fence has room for
 TOO_SLOW = "etcd was so slow that our lease ran out while we joined"
+NO_LONGER_HASTY = (3, 5, 13)
 BELIEVABLE = 1 << 30  # a clock that says more seconds than that is wrong
 
 
@@ -99,7 +105,7 @@ class Content(msgspec.Struct):
     format: int
     number: int
     name: str
-    members: list[tuple[MemberId, str, int, int]]  # id, address, pid, lease
+    members: list[tuple[MemberId, str, int, int, int]]  # id, address, pid, lease, ttl
 
 
 class Card(msgspec.Struct):
@@ -108,14 +114,21 @@ class Card(msgspec.Struct):
     address: str
     pid: int
     host: str
+    ttl: int  # seconds of its lease
+    former: int  # the lease of its former self, which has lost everything
     beyond: int  # it has seen views up to this number
+
+
+class Lease(NamedTuple):
+    id: int
+    ttl: int
 
 
 class State(NamedTuple):
     """The view, as etcd has it."""
 
     view: View
-    leases: dict[MemberId, int]
+    leases: dict[MemberId, Lease]
     name: str
     raw: bytes  # what the key holds; nothing: there is no key
     revision: int  # at which it was written
@@ -131,19 +144,25 @@ class Snapshot(NamedTuple):
     @property
     def dead(self) -> set[MemberId]:
         leases = self.state.leases
-        return {member for member, lease in leases.items() if lease not in self.present}
+        return {i for i, lease in leases.items() if lease.id not in self.present}
 
     @property
     def newcomers(self) -> dict[int, Card]:
-        known = set(self.state.leases.values())
+        known = {lease.id for lease in self.state.leases.values()}
         return {lease: card for lease, card in self.present.items() if lease not in known}
+
+    @property
+    def back(self) -> set[MemberId]:
+        """Of the dead, whoever is there again as somebody else."""
+        former = {card.former for card in self.present.values()}
+        return {i for i in self.dead if self.state.leases[i].id in former}
 
 
 class Change(NamedTuple):
     """A view to be written, and what goes with it."""
 
     view: View
-    leases: dict[MemberId, int]
+    leases: dict[MemberId, Lease]
     conditions: list[dict[str, Any]]
     operations: list[dict[str, Any]]
 
@@ -171,6 +190,8 @@ class EtcdEngine:
         self._missed = 0  # revision of a view that we had to read, and no watch told us
         self._heard = 0  # revision of the newest view that a watch told us
         self._gone: set[MemberId] = set()  # whose keys went, and who are in the view
+        self._gone_since: dict[MemberId, float] = {}
+        self._hasty = True  # etcd takes leases away too early
         self._tasks: set[asyncio.Task[None]] = set()
         self._burying = False
 
@@ -185,14 +206,15 @@ class EtcdEngine:
         self._end_tasks()
         lease, ttl, deadline = await self._granted(ceil(self._wanted_lease))
         try:
-            await self._appear(address, lease, beyond)
+            self._hasty = await self._is_hasty()
+            await self._appear(address, Lease(lease, ttl), beyond)
             state, _, _ = await self._change(partial(self._with_us, lease), PATIENCE)
         except BaseException as error:
             await self._revoke(lease)
             if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
                 raise ClusterError(TOO_SLOW) from None
             raise
-        self._me = next(i for i, theirs in state.leases.items() if theirs == lease)
+        self._me = next(i for i, theirs in state.leases.items() if theirs.id == lease)
         self._lease_id, self.lease = lease, float(ttl)
         self._known, self.cluster = state, state.name
         self._highest = max(self._highest, state.view.number)
@@ -213,7 +235,9 @@ class EtcdEngine:
             raise ClusterError("etcd's leader changes all the time; is it overloaded?")
         must_not_go_back(snapshot.state, before)
         found, trouble = snapshot.state.view.number, None
-        if snapshot.dead:
+        if me in snapshot.dead:
+            raise Gone("our lease ran out in etcd, or our key was removed")
+        if self._to_be_put_out(snapshot):
             try:
                 snapshot = await self._change(self._without_dead, self._patience)
             except ClusterError as error:  # that does not take our lease away
@@ -221,8 +245,7 @@ class EtcdEngine:
         view = snapshot.state.view
         self._highest = max(self._highest, view.number)
         self._mind_the_watch(snapshot.state)
-        alive = ttl and me in snapshot.state.leases and me not in snapshot.dead
-        deadline = sent + ttl if alive else -inf
+        deadline = sent + ttl if ttl and me in snapshot.state.leases else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
     async def renumber(self) -> View:
@@ -268,7 +291,7 @@ class EtcdEngine:
     # Views that we propose; None: it is as it should be
 
     def _with_us(self, lease: int, snapshot: Snapshot) -> Change | None:
-        if lease in snapshot.state.leases.values():
+        if any(theirs.id == lease for theirs in snapshot.state.leases.values()):
             return None
         if lease not in snapshot.present:
             raise ClusterError(TOO_SLOW)
@@ -280,11 +303,24 @@ class EtcdEngine:
         return self._settled(snapshot, me)
 
     def _without_dead(self, snapshot: Snapshot) -> Change | None:
-        return self._settled(snapshot) if snapshot.dead else None
+        return self._settled(snapshot) if self._to_be_put_out(snapshot) else None
+
+    def _to_be_put_out(self, snapshot: Snapshot) -> set[MemberId]:
+        """Of the dead, those who cannot believe to be in any more."""
+        now, dead = time.monotonic(), snapshot.dead
+        self._gone_since = {i: self._gone_since.get(i, now) for i in dead}
+        leases = snapshot.state.leases
+        return snapshot.back | {i for i in dead if now >= self._over(i, leases[i])}
+
+    def _over(self, member: MemberId, lease: Lease) -> float:
+        """When it must know, whose key has gone."""
+        since = self._gone_since.get(member, time.monotonic())
+        return since + (lease.ttl if self._hasty else 0)
 
     def _settled(self, snapshot: Snapshot, leaving: MemberId = 0) -> Change:
         """Of all who are there, but for one who leaves."""
-        state, dead, newcomers = snapshot.state, snapshot.dead, snapshot.newcomers
+        state, newcomers = snapshot.state, snapshot.newcomers
+        dead = self._to_be_put_out(snapshot)
         seen = max([state.view.number, *(card.beyond for card in newcomers.values())])
         first = self._next_number(seen)
         number = first + max(0, len(newcomers) - 1)
@@ -294,10 +330,10 @@ class EtcdEngine:
         leases = {member.id: state.leases[member.id] for member in members}
         for member, (lease, card) in enumerate(newcomers.items(), first):
             members.append(Member(member, card.address, card.pid))
-            leases[member] = lease
-        conditions = [absent(self._key_of(state.leases[i])) for i in sorted(dead)]
+            leases[member] = Lease(lease, card.ttl)
+        conditions = [absent(self._key_of(state.leases[i].id)) for i in sorted(dead)]
         conditions += [there(self._key_of(lease)) for lease in newcomers]
-        operations = [delete(self._key_of(state.leases[leaving]))] if leaving else []
+        operations = [delete(self._key_of(state.leases[leaving].id))] if leaving else []
         return Change(View(number, tuple(members)), leases, conditions, operations)
 
     def _next_number(self, number: int) -> int:
@@ -323,10 +359,11 @@ class EtcdEngine:
         )
         return self._seen(answer.body)
 
-    async def _appear(self, address: str, lease: int, beyond: int) -> None:
+    async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
         """Our key is there from now on, and that of our former self is not."""
-        card = Card(address, os.getpid(), socket.gethostname(), beyond)
-        operations = [put(self._key_of(lease), msgspec.json.encode(card), lease)]
+        who = (address, os.getpid(), socket.gethostname())
+        card = msgspec.json.encode(Card(*who, lease.ttl, self._lease_id, beyond))
+        operations = [put(self._key_of(lease.id), card, lease.id)]
         if self._lease_id:
             operations.append(delete(self._key_of(self._lease_id)))
         await self._gateway.call("/v3/kv/txn", {"success": operations}, PATIENCE)
@@ -336,7 +373,7 @@ class EtcdEngine:
     ) -> Snapshot:
         old, (view, leases, conditions, operations) = snapshot.state, change
         name = old.name or secrets.token_hex(16)
-        members = [(m.id, m.address, m.pid, leases[m.id]) for m in view.members]
+        members = [(m.id, m.address, m.pid, *leases[m.id]) for m in view.members]
         raw = msgspec.json.encode(Content(FORMAT, view.number, name, members))
         key = self._prefix + b"view"
         unchanged = value_is(key, old.raw) if old.raw else absent(key)
@@ -351,7 +388,7 @@ class EtcdEngine:
         revision = int(answer["header"]["revision"])
         state = State(view, leases, name, raw, revision)
         self._learn(state)
-        staying = set(leases.values())
+        staying = {lease.id for lease in leases.values()}
         present = {i: card for i, card in snapshot.present.items() if i in staying}
         return Snapshot(state, present, term_of(answer))
 
@@ -370,7 +407,8 @@ class EtcdEngine:
         alive = int(answer["responses"][0]["response_range"].get("count", 0))
         if alive != len(known.leases):
             return await self._snapshot(self._patience)
-        nothing_new = dict.fromkeys(known.leases.values(), Card("", 0, "", 0))
+        ids = (lease.id for lease in known.leases.values())
+        nothing_new = dict.fromkeys(ids, Card("", 0, "", 0, 0, 0))
         return Snapshot(known, nothing_new, term_of(answer))
 
     def _ranges(self) -> list[dict[str, Any]]:
@@ -400,7 +438,7 @@ class EtcdEngine:
             where = self._prefix.decode()
             raise ClusterError(f"{where}view was written by another version, or by others")
         members = tuple(Member(*member[:3]) for member in content.members)
-        leases = {member[0]: member[3] for member in content.members}
+        leases = {member[0]: Lease(*member[3:]) for member in content.members}
         revision = int(pair["mod_revision"])
         return State(View(content.number, members), leases, content.name, raw, revision)
 
@@ -418,6 +456,14 @@ class EtcdEngine:
     def _patience(self) -> float:
         """For a question about our lease: there must be time for more of them."""
         return PATIENCE if self.lease is None else min(PATIENCE, self.lease / 2)
+
+    async def _is_hasty(self) -> bool:
+        """As far as the server that answers can tell for all."""
+        answer = await self._gateway.call("/version", None, PATIENCE)
+        numbers = str(answer.body.get("etcdserver", "")).partition("-")[0].split(".")
+        if not all(number.isdecimal() for number in numbers):
+            return True
+        return tuple(map(int, numbers)) < NO_LONGER_HASTY
 
     async def _granted(self, seconds: int) -> tuple[int, int, float]:
         answer = await self._gateway.call("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
@@ -479,9 +525,8 @@ class EtcdEngine:
                     self._news(self._state(pair))
             elif deleted:
                 gone.add(key)
-        self._mourn(
-            {i for i, lease in self._known.leases.items() if self._key_of(lease) in gone}
-        )
+        leases = self._known.leases
+        self._mourn({i for i in leases if self._key_of(leases[i].id) in gone})
 
     def _news(self, state: State) -> None:
         """A view that a watch has told us, or that we have written unasked."""
@@ -503,6 +548,9 @@ class EtcdEngine:
         """Put them out: the first of the survivors at once, the others if it does not."""
         members = list(self._known.leases)
         self._gone |= gone & set(members)
+        now = time.monotonic()
+        for member in self._gone:
+            self._gone_since.setdefault(member, now)
         if self._me in self._gone:
             self._gone.clear()
             self.on_change(None)
@@ -515,13 +563,19 @@ class EtcdEngine:
         try:
             await asyncio.sleep(rank * STAGGER)
             while self._gone:  # a newer view, from whomever, is without them
-                self._gone.clear()
                 snapshot = await self._change(self._without_dead, self._patience)
                 self._news(snapshot.state)
+                self._gone = snapshot.dead
+                await asyncio.sleep(self._until_next())
         except ClusterError:
             pass  # the next renewal does it
         finally:
             self._burying = False
+
+    def _until_next(self) -> float:
+        leases, now = self._known.leases, time.monotonic()
+        ends = [self._over(i, leases[i]) for i in self._gone & leases.keys()]
+        return max(0.0, min(ends, default=now) - now)
 
     # Tasks
 

@@ -15,7 +15,7 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import h11
 import msgspec
@@ -78,8 +78,7 @@ class Line(asyncio.Protocol):
         self._lost: Exception | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         made = transport.get_extra_info("socket")
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in KEEPALIVE.items():
@@ -95,6 +94,8 @@ class Line(asyncio.Protocol):
         self._news.set()
 
     def ask(self, path: str, body: bytes, token: str) -> None:
+        if self._lost is not None:
+            raise self._lost
         headers = [
             ("host", self._host),
             ("content-type", "application/json"),
@@ -104,7 +105,8 @@ class Line(asyncio.Protocol):
         ]
         if token:
             headers.append(("authorization", token))
-        question = h11.Request(method="POST", target=path, headers=headers)
+        method = "POST" if body else "GET"
+        question = h11.Request(method=method, target=path, headers=headers)
         for event in (question, h11.Data(data=body), h11.EndOfMessage()):
             self._transport.write(self._http.send(event) or b"")
 
@@ -150,10 +152,10 @@ class Gateway:
         self._token = ""
 
     async def call(self, path: str, question: object, patience: float) -> Answer:
-        """`patience`: seconds, for all servers together."""
+        """`patience`: seconds, for all servers together.  No question: what is there?"""
         servers = self._servers()
         share = patience / len(servers)
-        body = msgspec.json.encode(question)
+        body = b"" if question is None else msgspec.json.encode(question)
         troubles: list[str] = []
         for server in servers:
             try:

@@ -110,6 +110,7 @@ class Node:
         self._links: dict[MemberId, Link] = {}
         self._ranks: dict[MemberId, int] = {}
         self._counter = 0
+        self._fences = 0  # those of this view begin here
         self._mine: list[Message] = []  # to ourselves
         self._dirty: dict[MemberId, None] = {}  # links with something to say
         self._early: list[tuple[MemberId, Batch]] = []  # of views that we have not seen
@@ -152,7 +153,7 @@ class Node:
         slot.left -= 1
         slot.users = 1
         self._counter += 1
-        waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
+        waiter.fence = self._fences | self._counter
         waiter.state = HOLDING
         waiter.since = now
         waiter.lock = lock
@@ -275,6 +276,7 @@ class Node:
         self.member, self.running = True, False
         self._links = {member.id: Link() for member in view.members}
         self._counter = 0
+        self._fences = view.number << COUNTER_BITS
         self._ready.clear()
         self.homes.afresh(self._ranks)
         self._forget_plans()
@@ -739,7 +741,7 @@ class Node:
         slot.left -= 1
         slot.users += 1
         self._counter += 1
-        waiter.fence = (self.view.number << COUNTER_BITS) | self._counter
+        waiter.fence = self._fences | self._counter
         waiter.state = HOLDING
         waiter.since = self.clock()
         waiter.slot = slot

@@ -112,10 +112,12 @@ class Host:
             for waiter in list(self.node.waiting()):
                 self.node.give_up(waiter)
                 waiter.abandon()
+        self.transport.hide()
         tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # whoever was on his way is here, before we close the door
         try:
             view = await self.engine.leave(me)
             self._spread(view)
@@ -127,8 +129,6 @@ class Host:
 
     async def _part(self) -> None:
         """Until all has been said; who does not listen is not waited for."""
-        for _ in range(2):  # who has just come in is not known to us yet
-            await asyncio.sleep(0)
         self._parted.clear()
         for grace in (PARTING, PARTING):
             if self._connections:
@@ -313,7 +313,9 @@ class Host:
 
     def _lease_ends(self) -> None:
         with self.guard:
-            self.node.check_lease()
+            too_early = self.node.check_lease()
+        if too_early:  # uvloop counts milliseconds, and may call up to one before the time
+            self._end_of_lease = self.loop.call_later(0.001, self._lease_ends)
         self._mind_loss()
 
     def _spread(self, view: View) -> None:
@@ -331,10 +333,10 @@ class Host:
     def _accept(self) -> Connection:
         """Strangers may come in any number; they must not take all descriptors."""
         connection = Connection(self)
-        self._connections.add(connection)
         if self._stopped:
             connection.end()
             return connection
+        self._connections.add(connection)
         self._unknown[connection] = None
         if len(self._unknown) > MOST_UNKNOWN:
             oldest = next(iter(self._unknown))

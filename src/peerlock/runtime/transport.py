@@ -38,6 +38,9 @@ class Transport(Protocol):
     async def connect(self, address: str, connection: Connection) -> None:
         """To whoever is there; OSError if nobody is."""
 
+    def hide(self) -> None:
+        """Let nobody new find us; who is on his way still gets in."""
+
     def close(self) -> None:
         """Let nobody else connect."""
 
@@ -60,7 +63,10 @@ class UnixSockets:
 
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_unix_server(accept_ours, self.address)
+            self._server = await loop.create_unix_server(
+                accept_ours, self.address, start_serving=False
+            )
+            await self._server.start_serving()
         except OSError as error:
             raise ClusterError(f"cannot listen at {self.address}: {error}") from None
         return self.address
@@ -70,10 +76,13 @@ class UnixSockets:
         loop = asyncio.get_running_loop()
         await loop.create_unix_connection(lambda: connection, address)
 
+    def hide(self) -> None:
+        Path(self.address).unlink(missing_ok=True)
+
     def close(self) -> None:
+        self.hide()
         if self._server is not None:
             self._server.close()
-        Path(self.address).unlink(missing_ok=True)
 
     def abandon(self) -> None:
         if self._server is not None:
@@ -147,6 +156,9 @@ class Tcp:
                 ssl=security,
                 server_hostname=host if security else None,
             )
+
+    def hide(self) -> None:
+        pass  # the number of a port cannot be taken back
 
     def close(self) -> None:
         if self._server is not None:

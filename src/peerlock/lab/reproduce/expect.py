@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 
@@ -90,6 +91,27 @@ class Above(Expectation):
 
     def meets(self, measured: float) -> bool:
         return measured > self.value
+
+
+@dataclass(frozen=True)
+class Order(Expectation):
+    """For a paper that gives an order of growth: the bound is ours, and is stated."""
+
+    text: str
+    bound: float
+    formula: str
+    least: float = 0.0
+
+    @property
+    def paper(self) -> str:
+        return self.text
+
+    @property
+    def compared(self) -> str:
+        return f"at most {self.formula} = {tidy(self.bound)}"
+
+    def meets(self, measured: float) -> bool:
+        return self.least <= measured <= self.bound + 1e-9
 
 
 @dataclass(frozen=True)
@@ -194,7 +216,7 @@ class Towards(Expectation):
 
     def meets(self, measured: Mapping[str, float]) -> bool:
         curve = list(measured.values())
-        falls = all(b <= a + self.waver for a, b in zip(curve, curve[1:], strict=False))
+        falls = all(b <= a + self.waver for a, b in pairwise(curve))
         return (
             falls
             and min(curve) >= self.limit

@@ -7,7 +7,7 @@ from functools import partial
 from math import log, sqrt
 
 from peerlock.lab.reproduce import measure
-from peerlock.lab.reproduce.expect import Above, AtMost, Between, Exactly, Near
+from peerlock.lab.reproduce.expect import Above, AtMost, Between, Exactly, Near, Order
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.simulator.load import Heavy, Light, Schedule
 from peerlock.simulator.simulation import Scenario
@@ -15,7 +15,7 @@ from peerlock.simulator.simulation import Scenario
 SOURCE = "Mühl lecture"
 TABLE = "closing table"
 SIZES = (4, 9, 16, 25, 49, 100)
-QUICK = 50
+QUICK = 25
 
 
 def items() -> Iterator[Item]:
@@ -125,7 +125,7 @@ def lift(n: int) -> Iterator[Item]:
                 SOURCE,
                 f"{TABLE}: Lift Algorithm on k-ary Tree, O(log_k n)",
                 {"n": n, "k": k, "load": load},
-                AtMost(4 * log(n, k)),
+                Order("O(log_k n)", 4 * log(n, k), "4 log_k n"),
                 partial(measure.mean, run),
                 remark="At most 2D messages, and D is 2 log_k n at most.",
                 slow=n > QUICK,

@@ -283,8 +283,8 @@ LATE = (
 
 CORRECTION = (
     "With Sanders' correction node 13 tells node 7 that it is not the first any more, one "
-    "FAILED that the paper does not have; the rest is as told, and as published (below) "
-    "all of it is."
+    "FAILED that the paper does not have; the rest is as told. "
+    "As published, all of it is."
 )
 
 
@@ -414,7 +414,11 @@ def section_8() -> Iterator[Item]:
             partial(measure.mean, Scenario("maekawa", n, 20 * n, Level(0.1)), 3),
             slow=slow,
         )
-    for n, requests, quorums, k in ((3, 2, "plane", 2), (3, 2, "grid", 3), (4, 1, "grid", 3)):
+    for n, requests, quorums, k in (
+        (3, 2, "plane", 2),
+        (3, 2, "grid", 3),
+        (4, 1, "grid", 3),
+    ):
         yield Item(
             SOURCE,
             "§8.2: 5(K−1) at most, in every schedule",

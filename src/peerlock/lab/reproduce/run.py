@@ -31,9 +31,13 @@ def all_items() -> list[Item]:
 def chosen(quick: bool = False, only: str | None = None) -> list[Item]:
     """`only`: with this word in the source or the item."""
     word = (only or "").casefold()
-    found = [item for item in all_items() if word in f"{item.source} {item.item}".casefold()]
+    found = [
+        item for item in all_items() if word in f"{item.source} {item.item}".casefold()
+    ]
     if not found:
-        raise UsageError(f"nothing to reproduce has {only!r} in it; try table, fig, maekawa")
+        raise UsageError(
+            f"nothing to reproduce has {only!r} in it; try table, fig, maekawa"
+        )
     kept = [item for item in found if not (quick and item.slow)]
     if not kept:
         raise UsageError(f"all that has {only!r} in it takes long; leave out --quick")

@@ -45,4 +45,3 @@ def outcomes_of(played: str) -> list[str]:
         else:
             found.append([])
     return ["; ".join(outcome) for outcome in found]
-

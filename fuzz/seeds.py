@@ -1,0 +1,45 @@
+"""What a search begins with: for frames, one of every kind; for nodes, lives by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from fuzz.forger import SERVING, forged
+from fuzz.frames import WHOLE
+from fuzz.source import Source
+from peerlock.node.terms import Demand, Terms
+from peerlock.node.views import Member, View
+from peerlock.node.wire import MESSAGES, Batch, Open, ToPeer
+from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Seen, Told, encode
+
+LIVES = 60
+TERMS = Terms("naimi-trehel", 0, False, 0)
+
+
+def frames() -> Iterator[bytes]:
+    view = View(3, (Member(1, "10.0.0.1:7000", 12), Member(2, "[::1]:7000", 13)))
+    firsts: list[Frame] = [
+        Hello(VERSION, "cluster", 1, view),
+        Seen(view),
+        Ask(VERSION, "cluster"),
+        Told({"locks": [], "members": {"1": None, "2": 0.5}}),
+        Batch(1, 3, 1, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
+    ]
+    yield from (WHOLE + encode(frame) for frame in firsts)
+    generator = Random(1)
+    for kind in MESSAGES:
+        while type(message := forged(Source(generator.randbytes(40)))) is not kind:
+            pass
+        yield WHOLE + encode(Batch(1, 3, 1, 0, 0, (message,)))
+    for entry in SERVING:
+        for kind in entry.peer.messages:
+            content = Source(generator.randbytes(40)).some(kind)
+            message = ToPeer("x", 1, TERMS._replace(algorithm=entry.name), 2, 1, content)
+            yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, (message, message)))
+
+
+def nodes() -> Iterator[bytes]:
+    generator = Random(2)
+    for _ in range(LIVES):
+        yield generator.randbytes(generator.choice((60, 250, 700)))

@@ -1,0 +1,152 @@
+"""`peerlock reproduce`: the papers' tables, figures and bounds beside what is measured."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.cli.output import (
+    console,
+    json_option,
+    must_be_writable,
+    plain_table,
+    print_json,
+    progress,
+)
+from peerlock.lab.reproduce.item import Finding
+from peerlock.lab.reproduce.page import page
+from peerlock.lab.reproduce.rows import Row, rows
+from peerlock.lab.reproduce.run import chosen
+from peerlock.lab.reproduce.run import reproduce as run
+
+UNEXPLAINED = 1
+
+
+@click.command()
+@click.option(
+    "--only", metavar="WORD", help="What has this word in it: maekawa, table, fig. 4, …"
+)
+@click.option("--quick", is_flag=True, help="Leave out what takes long: large sizes.")
+@click.option("--jobs", type=int, help="Processes.  [default: one per core]")
+@click.option(
+    "--plot",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Draw the papers' figures there, as SVG and PNG.",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a page of it all.",
+)
+@json_option
+def reproduce(
+    only: str | None,
+    quick: bool,
+    jobs: int | None,
+    folder: Path | None,
+    markdown: Path | None,
+    as_json: bool,
+) -> None:
+    """Recompute what the papers say, and compare.
+
+    Exit codes: 0 all agree, or the reason why not is given and confirmed; 1 something
+    disagrees for no known reason; 2 wrong usage.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"at least 1 process is needed, not {jobs}")
+    if markdown is not None:
+        must_be_writable(markdown)
+    if folder is not None:
+        must_be_a_folder(folder)
+    items = chosen(quick, only)
+    with progress("items", len(items)) as bar:
+        findings = run(
+            items, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
+        )
+    written = draw(findings, folder) if folder is not None else []
+    if markdown is not None:
+        beside = relative(folder, markdown) if written else None
+        markdown.write_text(page(findings, beside), encoding="utf-8")
+        written.append(markdown)
+    if as_json:
+        print_json([finding.as_dict() for finding in findings])
+    else:
+        tell(findings, written)
+    sys.exit(0 if all(finding.explained for finding in findings) else UNEXPLAINED)
+
+
+def must_be_a_folder(folder: Path) -> None:
+    """Say so before the work, and that there is nothing to draw with."""
+    from peerlock.lab.plot import import_pyplot  # matplotlib is slow to load, and optional
+
+    import_pyplot()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write into {folder}: {error.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write into {folder}: Permission denied")
+
+
+def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
+    from peerlock.lab.reproduce.figures import draw_all
+
+    return draw_all(findings, folder)
+
+
+def relative(folder: Path | None, page_path: Path) -> str:
+    assert folder is not None
+    return Path(os.path.relpath(folder, page_path.parent)).as_posix()
+
+
+# For people
+
+
+def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
+    out = console()
+    told = rows(findings)
+    agreeing = [row for row in told if row.agrees]
+    for source, group in groupby(agreeing, key=lambda row: row.source):
+        out.print(f"\n[bold cyan]{escape(source)}[/]")
+        out.print(table(list(group), "[green]✓[/]"))
+    differing = [row for row in told if not row.agrees]
+    if differing:
+        out.print("\n[bold yellow]Where they disagree[/]")
+    for (source, note), group in groupby(differing, key=lambda r: (r.source, r.note)):
+        out.print(f"\n[bold cyan]{escape(source)}[/]")
+        out.print(table(list(group), "[yellow]≠[/]" if note else "[bold red]✗[/]"))
+        why = escape(note) if note else "[bold red]Nobody knows why.[/]"
+        out.print(f"  {why}", soft_wrap=False)
+    out.print(f"\n{summary(findings)}")
+    for path in written:
+        out.print(f"[green]wrote {escape(str(path))}[/]")
+
+
+def table(shown: Sequence[Row], sign: str) -> object:
+    found = plain_table("", "item", "where", "paper", "measured")
+    for row in shown:
+        cells = (escape(cell) for cell in (row.item, row.where, row.paper, row.measured))
+        found.add_row(sign, *cells)
+    return found
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    agreeing = sum(finding.agrees for finding in findings)
+    unexplained = sum(not finding.explained for finding in findings)
+    explained = len(findings) - agreeing - unexplained
+    found = f"{len(findings)} items: [green]{agreeing} agree[/]"
+    if explained:
+        found += f", [yellow]{explained} disagree for a known reason[/]"
+    if unexplained:
+        found += f", [bold red]{unexplained} for no known reason[/]"
+    return found

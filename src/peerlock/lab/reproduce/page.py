@@ -1,0 +1,72 @@
+"""The findings as a page for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from peerlock.lab.reproduce.figures import drawable, file_name
+from peerlock.lab.reproduce.item import Finding
+from peerlock.lab.reproduce.rows import Row, rows
+
+OPENING = """\
+# What was reproduced
+
+Every table, figure and bound that the papers give, recomputed by `peerlock reproduce`:
+runs are simulated, stories replayed message by message, bounds searched in all schedules.
+This page is what `make reproduce` writes; the same seeds give the same numbers.
+
+Whether a measurement agrees is decided by a comparison that is stated with each item
+(`compared` in the JSON): exactly where the paper is exact, otherwise within a tolerance.
+A disagreement counts as explained only if the explanation predicts a value and that value
+is what was measured. The tables of the survey and of the lecture have no delays, so none
+are compared."""
+
+
+def page(findings: Sequence[Finding], figures: str | None = None) -> str:
+    """In Markdown; `figures` is the folder of the drawings, seen from the page."""
+    told = rows(findings)
+    parts = [OPENING, _sum(findings)]
+    for source, group in groupby(told, key=lambda row: row.source):
+        own = list(group)
+        parts.append(f"## {source}")
+        parts.append("\n".join(_table([row for row in own if row.agrees])))
+        if figures is not None:
+            shown = [f for f in findings if f.source == source]
+            parts += [
+                f"![Figure {figure[-1]}, redrawn]({figures}/{file_name(figure)}.svg)"
+                for figure in drawable(shown)
+            ]
+    differing = [row for row in told if not row.agrees]
+    if differing:
+        parts.append("## Where they disagree, and why")
+        parts += list(_reasons(differing))
+    return "\n\n".join(parts) + "\n"
+
+
+def _sum(findings: Sequence[Finding]) -> str:
+    agreeing = sum(finding.agrees for finding in findings)
+    unexplained = sum(not finding.explained for finding in findings)
+    return (
+        f"{len(findings)} items: {agreeing} agree, "
+        f"{len(findings) - agreeing - unexplained} disagree for a reason that is given, "
+        f"{unexplained} without."
+    )
+
+
+def _table(shown: Sequence[Row]) -> Iterator[str]:
+    yield "| item | where | paper | measured |"
+    yield "| --- | --- | --- | --- |"
+    for row in shown:
+        cells = map(_cell, (row.item, row.where, row.paper, row.measured))
+        yield f"| {' | '.join(cells)} |"
+
+
+def _reasons(differing: Sequence[Row]) -> Iterator[str]:
+    for (source, note), group in groupby(differing, key=lambda row: (row.source, row.note)):
+        yield f"**{source}.** {note or 'Not explained.'}"
+        yield "\n".join(_table(list(group)))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")

@@ -1,0 +1,262 @@
+"""What goes wrong, when, to whom: drawn from a seed, and written down.
+
+The kinds are shuffled like cards and dealt until they are used up, then shuffled again: so
+a long run has all of them about equally often, in all orders.  While one lasts, something
+else may happen to a worker.  Between two there is a pause, now and then too short for
+everybody to recover.
+"""
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.chaos.hosts import Hosts
+
+Fault = Callable[[], None]
+
+
+class Nemesis:
+    def __init__(self, hosts: Hosts, seed: int, diary: Path) -> None:
+        self._hosts = hosts
+        self._network = hosts.network
+        self._lease = hosts.lease
+        self._random = Random(seed)
+        self._diary = diary.open("w", buffering=1)
+        self._absent: dict[str, float] = {}  # workers that come back, and when
+        self._inner = False
+        self.kinds: dict[str, Fault] = {
+            "worker killed": self._kill_worker,
+            "host killed": self._kill_host,
+            "worker paused": self._pause_worker,
+            "etcd member killed": self._kill_server,
+            "etcd member frozen": self._freeze_server,
+            "host cut off": self._cut_off_host,
+            "etcd member cut off": self._cut_off_server,
+            "cut in halves": self._cut_in_halves,
+            "one way between hosts": self._one_way_between_hosts,
+            "one way to etcd": self._one_way_to_etcd,
+            "lossy": self._lossy,
+            "slow": self._slow,
+            "etcd stopped, shortly": self._stop_etcd_shortly,
+            "etcd stopped, too long": self._stop_etcd_too_long,
+            "etcd killed, all of it": self._kill_all_of_etcd,
+        }
+
+    def close(self) -> None:
+        self._diary.close()
+
+    def run(self, seconds: float, kinds: list[str] | None = None) -> None:
+        """`kinds`: these, in this order; otherwise all, until the time is over."""
+        ends = time.monotonic() + seconds
+        deck = list(kinds or ())
+        while time.monotonic() < ends:
+            if not deck:
+                if kinds:
+                    break
+                deck = sorted(self.kinds)
+                self._random.shuffle(deck)
+            self.kinds[deck.pop(0)]()
+            self._wait(self._random.choice([0.2, 1.5, 3.0, 5.0]) * self._lease / 3)
+            self._hosts.mind_the_failed()
+
+    def calm_down(self) -> None:
+        """No more of it; and everybody is there again."""
+        self._network.heal()
+        for worker in self._hosts.workers.values():
+            worker.signal(signal.SIGCONT)
+        for server in self._hosts.servers.values():
+            server.signal(signal.SIGCONT)
+            if not server.runs:
+                server.start()
+        for server in self._hosts.servers.values():
+            assert server.wait_until_ready(), server.said()
+        for place in sorted(self._absent):
+            self._hosts.start_worker(place)
+        self._absent.clear()
+        self._note("calm", "", "")
+
+    # What is written down
+
+    def _note(self, what: str, kind: str, whom: str, **more: Any) -> None:
+        line = [what, time.monotonic(), kind, whom, more]
+        self._diary.write(json.dumps(line) + "\n")
+
+    @contextmanager
+    def _fault(self, kind: str, whom: str, **more: Any) -> Iterator[None]:
+        self._note("begin", kind, whom, **more)
+        try:
+            yield
+        finally:
+            self._note("end", kind, whom)
+
+    # Time
+
+    def _wait(self, seconds: float) -> None:
+        """Meanwhile, who was to come back does."""
+        ends = time.monotonic() + seconds
+        while (now := time.monotonic()) < ends:
+            for place in [p for p, when in self._absent.items() if when <= now]:
+                del self._absent[place]
+                self._hosts.start_worker(place)
+            time.sleep(min(0.05, ends - now))
+
+    def _while_it_lasts(self, seconds: float) -> None:
+        """Something else may happen at the same time, but not more."""
+        if not self._inner and self._random.random() < 0.3:
+            self._inner = True
+            self._wait(seconds * 0.3)
+            self._random.choice([self._kill_worker, self._pause_worker])()
+            self._inner = False
+            seconds *= 0.7
+        self._wait(seconds)
+
+    def _a_while(self) -> float:
+        """Shorter than a lease, about one, or longer."""
+        return self._lease * self._random.choice([0.3, 0.8, 1.3, 2.2, 3.0])
+
+    # Processes
+
+    def _kill(self, places: list[str]) -> None:
+        for place in places:
+            worker = self._hosts.workers.pop(place)
+            worker.kill()
+            self._note("dead", "", worker.who)
+            self._absent[place] = time.monotonic() + self._random.uniform(0, self._lease)
+
+    def _kill_worker(self) -> None:
+        if places := sorted(self._hosts.workers):
+            place = self._random.choice(places)
+            with self._fault("worker killed", place):
+                self._kill([place])
+
+    def _kill_host(self) -> None:
+        host = self._random.choice(self._hosts.workers_at)
+        with self._fault("host killed", host):
+            self._kill([p for p in sorted(self._hosts.workers) if on(p, host)])
+
+    def _pause_worker(self) -> None:
+        """Mostly for longer than its lease; it goes on as if nothing had happened."""
+        if not (places := sorted(self._hosts.workers)):
+            return
+        place = self._random.choice(places)
+        worker = self._hosts.workers[place]
+        seconds = self._lease * self._random.choice([0.6, 1.2, 1.5, 2.0])
+        with self._fault("worker paused", place, who=worker.who):
+            worker.signal(signal.SIGSTOP)
+            self._wait(seconds)
+            worker.signal(signal.SIGCONT)
+
+    # etcd
+
+    def _kill_server(self) -> None:
+        host = self._random.choice(self._hosts.servers_at)
+        server = self._hosts.servers[host]
+        with self._fault("etcd member killed", host):
+            server.kill()
+            self._while_it_lasts(self._a_while())
+            server.start()
+            server.wait_until_ready()
+
+    def _freeze_server(self) -> None:
+        host = self._random.choice(self._hosts.servers_at)
+        server = self._hosts.servers[host]
+        with self._fault("etcd member frozen", host):
+            server.signal(signal.SIGSTOP)
+            self._while_it_lasts(self._a_while())
+            server.signal(signal.SIGCONT)
+
+    def _stop_etcd_shortly(self) -> None:
+        """Shorter than the lease by what it takes to ask again: nobody is to notice."""
+        self._stop_etcd("etcd stopped, shortly", 0.4 * self._lease)
+
+    def _stop_etcd_too_long(self) -> None:
+        """Everybody loses everything, and is told in time."""
+        self._stop_etcd("etcd stopped, too long", 1.6 * self._lease)
+
+    def _stop_etcd(self, kind: str, seconds: float) -> None:
+        with self._fault(kind, "etcd"):
+            for server in self._hosts.servers.values():
+                server.signal(signal.SIGSTOP)
+            self._wait(seconds)
+            for server in self._hosts.servers.values():
+                server.signal(signal.SIGCONT)
+
+    def _kill_all_of_etcd(self) -> None:
+        with self._fault("etcd killed, all of it", "etcd"):
+            for server in self._hosts.servers.values():
+                server.kill()
+            self._wait(1.3 * self._lease)
+            for server in self._hosts.servers.values():
+                server.start()
+            for server in self._hosts.servers.values():
+                assert server.wait_until_ready(), server.said()
+
+    # The network
+
+    def _cut_off_host(self) -> None:
+        self._unplug("host cut off", self._random.choice(self._hosts.workers_at))
+
+    def _cut_off_server(self) -> None:
+        self._unplug("etcd member cut off", self._random.choice(self._hosts.servers_at))
+
+    def _unplug(self, kind: str, host: str) -> None:
+        with self._fault(kind, host):
+            self._network.unplug(host)
+            self._while_it_lasts(self._a_while())
+            self._network.plug_in(host)
+
+    def _cut_in_halves(self) -> None:
+        """Two of the five here, three there, and most of etcd on either side."""
+        ours = self._random.sample(self._hosts.workers_at, self._random.choice([2, 3]))
+        ours += self._random.sample(self._hosts.servers_at, self._random.choice([1, 2]))
+        others = [host for host in self._network.hosts if host not in ours]
+        pairs = [pair for a in ours for b in others for pair in ((a, b), (b, a))]
+        with self._fault("cut in halves", " ".join(sorted(ours))):
+            self._network.block(pairs)
+            self._while_it_lasts(self._a_while())
+            self._network.unblock(pairs)
+
+    def _one_way_between_hosts(self) -> None:
+        """The hard one: both are in touch with etcd, so both stay members."""
+        pair = tuple(self._random.sample(self._hosts.workers_at, 2))
+        self._one_way("one way between hosts", [(pair[0], pair[1])])
+
+    def _one_way_to_etcd(self) -> None:
+        """It is not heard by etcd, or does not hear it."""
+        host = self._random.choice(self._hosts.workers_at)
+        deaf = self._random.random() < 0.5
+        servers = self._hosts.servers_at
+        self._one_way(
+            "one way to etcd", [(s, host) if deaf else (host, s) for s in servers]
+        )
+
+    def _one_way(self, kind: str, pairs: list[tuple[str, str]]) -> None:
+        with self._fault(kind, ", ".join(f"{a}→{b}" for a, b in pairs)):
+            self._network.block(pairs)
+            self._while_it_lasts(self._a_while())
+            self._network.unblock(pairs)
+
+    def _lossy(self) -> None:
+        self._impair("lossy", delay=0, loss=self._random.choice([5, 15, 30]))
+
+    def _slow(self) -> None:
+        self._impair("slow", delay=self._random.choice([20, 60, 150]), loss=0)
+
+    def _impair(self, kind: str, delay: int, loss: int) -> None:
+        hosts = self._random.sample(self._network.hosts, self._random.choice([1, 2, 8]))
+        whom = "all" if len(hosts) == len(self._network.hosts) else " ".join(sorted(hosts))
+        with self._fault(kind, whom, delay=delay, loss=loss):
+            for host in hosts:
+                self._network.impair(host, delay, loss)
+            self._while_it_lasts(self._lease * self._random.choice([1.0, 2.0, 3.0]))
+            for host in hosts:
+                self._network.repair(host)
+
+
+def on(place: str, host: str) -> bool:
+    return place.partition(".")[0] == host

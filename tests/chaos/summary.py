@@ -1,0 +1,42 @@
+"""How a run went, as a few lines of Markdown."""
+
+from tests.chaos.history import History
+from tests.chaos.judge import Verdict, by_kind, typical
+from tests.chaos.play import Play
+from tests.chaos.report import kind_cells, seconds
+
+
+def summary(wanted: Play, history: History, verdict: Verdict) -> str:
+    minutes = (history.ends - history.begins) / 60
+    facts = [
+        ("seed, lease", f"{wanted.seed}, {wanted.lease:g} s"),
+        ("algorithms", ", ".join(wanted.algorithms)),
+        ("minutes", f"{minutes:.1f}"),
+        ("faults", f"{len(history.faults):,} of {len(by_kind(verdict.around))} kinds"),
+        ("grants", f"{verdict.grants:,}"),
+        ("overlaps of valid grants", f"{len(verdict.overlaps)}"),
+        ("fences that did not grow", f"{len(verdict.fences)}"),
+        ("writes accepted", f"{verdict.accepted:,}"),
+        ("stale writes accepted", f"{len(verdict.stale)}"),
+        ("stale writes refused", f"{verdict.refused:,}"),
+        ("grants lost, and their holders told", f"{verdict.lost:,}"),
+        ("told after their lease had ended", f"{len(verdict.told_late)}"),
+        ("the same, while the process was stopped", f"{verdict.late}"),
+        ("least time from being told to the lease's end", seconds(verdict.least_warning)),
+        ("least time from a loss to the next grant", seconds(verdict.closest)),
+        ("waiters not served in the end", f"{len(verdict.unserved)}"),
+        ("wait left at the end of all faults", typical(verdict.served_after)),
+        ("processes that ended by themselves", f"{len(verdict.failed)}"),
+    ]
+    said = ["| figure | value |", "| --- | --- |"]
+    said += [f"| {name} | {value} |" for name, value in facts]
+    said += ["", *kinds(verdict)]
+    said += ["", *(f"- {violation[:1000]}" for violation in verdict.violations[:20])]
+    return "\n".join(said).strip() + "\n"
+
+
+def kinds(verdict: Verdict) -> list[str]:
+    head = ["fault", "times", "seconds", "grants/s before / during", "lost"]
+    head += ["no grant for", "all in again after"]
+    said = [f"| {' | '.join(head)} |", f"| --- {'| ---: ' * (len(head) - 1)}|"]
+    return said + [f"| {' | '.join(row)} |" for row in kind_cells(verdict)]

@@ -1,0 +1,203 @@
+"""The pages of the site; that Sphinx has nothing to say against them, `make docs` shows."""
+
+import re
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+import pytest
+from handbook import (
+    algorithms,
+    api,
+    checked,
+    commands,
+    compare,
+    museum,
+    quorums,
+    runs,
+    texts,
+)
+from handbook.book import ROOT, Book, inline, trace_style, up
+from handbook.markdown import prose, table
+from handbook.measures import SIZES, Measured, Room, right_ones, room
+
+from peerlock import sync
+from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.cli.check import model_from
+from peerlock.cli.main import COMMANDS
+from peerlock.lab.compare import Result, Spread
+from peerlock.traces import svg
+
+SOME = Spread(2.0, 0.0, 2.0, 2.0)
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#([^)\s]*))?\)")
+
+
+def as_if_measured() -> Measured:
+    """The pages do not depend on what the numbers are."""
+    results = {
+        (entry.name, n, load): Result(entry.name, n, load, 1, SOME, SOME, SOME, SOME, 3)
+        for entry in right_ones()
+        for n in SIZES
+        for load in ("light", "heavy")
+    }
+    return Measured(results, {entry.name: Room(10, 2) for entry in right_ones()})
+
+
+def searched(name: str) -> runs.Wrong:
+    if name == "lamport-reordered" or name in runs.SLOW:
+        return runs.wrong(name)
+    return runs.Wrong("something is wrong", 1, 1, runs.run_of(algorithm("central")))
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    """All pages, with numbers made up, and all searches but one left out."""
+    made, measured = Book(), as_if_measured()
+    texts.write(made)
+    commands.write(made)
+    api.write(made)
+    algorithms.write(made, measured)
+    compare.write(made, measured)
+    museum.write(made, searched)
+    quorums.write(made, sizes=(7,))
+    return made
+
+
+def test_every_entry_of_the_catalogue_has_a_page_with_a_picture(book: Book) -> None:
+    for entry in CATALOGUE:
+        page = book.pages[algorithms.path_of(entry.name)]
+        assert page.startswith(f"# {entry.name}\n")
+        assert f"run-{entry.name}.html" in page
+        assert "<svg" in book.pictures[f"pictures/run-{entry.name}.html"]
+
+
+def headings(text: str) -> list[str]:
+    """As they are linked to."""
+    lines = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines]
+
+
+def test_every_link_within_the_site_leads_somewhere(book: Book) -> None:
+    there = {*book.pages, *book.files}
+    for page, text in book.pages.items():
+        links = [*LINK.findall(text), *re.findall(r'(?:href|src)="([^"]+)()"', text)]
+        for link, anchor in links:
+            place = normpath(join(dirname(page), link))
+            assert "://" in link or place in there, f"{page}: {link}"
+            assert not anchor or anchor in headings(book.pages[place]), f"{page}: {anchor}"
+        for picture in re.findall(r"^:file: (.*)$", text, re.MULTILINE):
+            assert normpath(join(dirname(page), picture)) in book.pictures, page
+
+
+def test_every_page_is_in_the_table_of_contents(book: Book) -> None:
+    listed = {"index.md"}
+    for page, text in book.pages.items():
+        for part in re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL):
+            names = [line for line in part.split() if not line.startswith(":")]
+            listed |= {join(dirname(page), n.removesuffix(".md") + ".md") for n in names}
+    assert set(book.pages) <= listed
+
+
+def shown_commands(text: str) -> list[str]:
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line[2:] for line in lines if line.startswith("$ peerlock ")]
+
+
+def test_every_command_on_a_page_can_be_given(book: Book) -> None:
+    found = [command for text in book.pages.values() for command in shown_commands(text)]
+    assert len(found) > 4 * len(right_ones())
+    for command in found:
+        given = runs.parsed(command).params
+        if command.startswith("peerlock simulate"):
+            runs.scenario_of(command)
+        if command.startswith("peerlock check"):
+            apart = ("paths", "as_json", "max_seconds", "max_memory", "max_states")
+            model_from(**{k: v for k, v in given.items() if k not in apart})
+
+
+def test_what_is_wrong_is_shown_with_its_shortest_way(book: Book) -> None:
+    page = book.pages["literature.md"]
+    assert "**1 and 2 are inside together.** The shortest way takes 10 steps" in page
+    assert "## Broken on purpose" in page
+    assert "All findings of the searches" in page
+    drawn = book.pictures["pictures/run-suzuki-kasami-lifo.html"]
+    assert runs.SLOW["suzuki-kasami-lifo"].verdict in drawn
+
+
+def test_the_drawn_ones_are_in_the_museum() -> None:
+    for name in runs.SLOW:
+        assert algorithm(name).family == "museum"
+        assert (ROOT / "docs" / "museum" / f"{name}.svg").exists()
+
+
+def test_every_piece_of_the_museum_has_a_group() -> None:
+    groups = {museum.group_of(a) for a in CATALOGUE if a.family == "museum"}
+    assert museum.SURVEY in groups
+    assert "Chaudhuri and Edward, 2004" in groups
+
+
+def test_all_commands_and_all_options_are_told(book: Book) -> None:
+    page = book.pages["commands.md"]
+    for name in COMMANDS:
+        assert f"## peerlock {name}\n" in page
+    assert "| `-n, --nb, --nonblock` | Fail rather than wait. |" in page
+
+
+def test_the_api_is_what_is_exported(book: Book) -> None:
+    page = book.pages["api.md"]
+    for kind in api.errors():
+        assert f"{{py:exception}} {kind.__name__}" in page
+    assert page.count("{py:class} LockNode") == 2
+    assert "{py:function} join(cluster: str | None = None, *, lease" in page
+    assert "- `lease`: seconds" in page
+    assert "release_grant" not in page
+    assert api.words(sync.join) in page
+
+
+def test_searches_are_read_from_the_table() -> None:
+    headings, _ = checked.searches()
+    assert headings[:2] == ("algorithm", "nodes")
+    assert all(row[4] == "holds" for row in checked.searches_of("central"))
+    assert len(checked.findings()) > 20
+    assert checked.findings_about({"maekawa-cyclic-round"})
+
+
+def test_the_start_is_the_readmes_beginning(book: Book) -> None:
+    start = book.pages["index.md"]
+    assert start.startswith("# peerlock")
+    assert "## Use it" in start
+    assert "BENCHMARKS" not in start
+    assert "## How fast" not in start
+
+
+def test_a_picture_that_is_not_there_is_left_out() -> None:
+    text = "One.\n\n![a](docs/no-such.svg)\n\n*Its caption.*\n\nTwo [three](LICENSE).\n"
+    assert texts.rehoused(text, "README.md", Book()).split() == ["One.", "Two", "three."]
+
+
+def test_state_and_messages_are_measured() -> None:
+    assert room("token-ring").message == 1
+    assert room("suzuki-kasami").state > room("naimi-trehel").state
+
+
+def test_a_drawing_takes_the_pages_style() -> None:
+    drawn = inline(svg.render(runs.run_of(algorithm("central"))))
+    assert drawn.startswith("<svg")
+    assert "<style>" not in drawn
+    assert "clamp(" in drawn
+    style = trace_style()
+    assert style.count("{") == style.count("}")
+
+
+def test_pieces_of_markdown() -> None:
+    assert prose("S_i, a *star*, `x * y`") == r"S_i, a \*star\*, `x * y`"
+    assert table(["a", "b"], [("x|y", 1)], "-r").endswith("| x\\|y | 1 |")
+    assert up("algorithms/x.md") == "../"
+    assert up("index.md") == ""
+
+
+def test_a_book_is_written_to_disk(tmp_path: Path) -> None:
+    made = Book(pages={"a/b.md": "text"}, files={"c.svg": b"<svg/>"})
+    made.write(tmp_path / "pages", tmp_path / "files")
+    assert (tmp_path / "pages" / "a" / "b.md").read_text() == "text"
+    assert (tmp_path / "files" / "c.svg").read_bytes() == b"<svg/>"
