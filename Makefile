@@ -5,7 +5,7 @@ BIN := .venv/bin
 SEEDS ?= 10000
 SECONDS ?= 300
 
-.PHONY: demo tour test bench bench-locks check-all docs soak clean
+.PHONY: demo tour test bench bench-locks check-all docs reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -38,11 +38,21 @@ docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m handbook
 
+# The papers' tables, figures and bounds beside ours: out/reproduce, a few minutes.
+reproduce: .venv/ready
+	mkdir -p out/reproduce
+	$(BIN)/peerlock reproduce --plot out/reproduce --markdown out/reproduce/reproduced.md
+
 # Whole nodes under faults, a run for each seed; then real processes, killed and stopped:
 # make soak SEEDS=100000 SECONDS=3600
 soak: .venv/ready
 	$(BIN)/python -m bench.soak --seeds $(SEEDS)
 	$(BIN)/python -m tests.process_soak --seconds $(SECONDS)
+
+# Real processes on several hosts (network namespaces: needs root and iproute2), with etcd;
+# the report is out/chaos.html: make chaos CHAOS='--seconds 1800 --seed 7'
+chaos: .venv/ready
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -171,10 +171,21 @@ this](../checked.md)"""
     if relatives:
         links = ", ".join(f"[{a.name}]({a.name}.md) ({a.verdict})" for a in relatives)
         yield f"Variations of it that are wrong, and how: {links}."
-    items = checked.findings_about({entry.name, *(a.name for a in relatives)})
+    names = {entry.name, *(a.name for a in relatives)}
+    items = checked.findings_about(names, sole_authors(entry))
     if items:
         yield "What the searches have found about it:"
         yield "\n".join(f"- {linked(item, path_of(entry.name))}" for item in items)
+
+
+def sole_authors(entry: Algorithm) -> str:
+    """Who it is known by, if they have no other in the catalogue."""
+    by = [a for a in right_ones() if authors(a) == authors(entry)]
+    return authors(entry) if len(by) == 1 else ""
+
+
+def authors(entry: Algorithm) -> str:
+    return card(entry).title.partition(",")[0]
 
 
 def is_kin(wrong: Algorithm, right: Algorithm) -> bool:

@@ -40,6 +40,10 @@ def findings() -> list[str]:
     return [" ".join(item.split()) for item in items if item.strip()]
 
 
-def findings_about(names: set[str]) -> list[str]:
-    """Those that name one of them."""
-    return [item for item in findings() if names & set(re.findall(r"`([^`]+)`", item))]
+def findings_about(names: set[str], authors: str = "") -> list[str]:
+    """Those that name one of them, or the authors."""
+    return [
+        item
+        for item in findings()
+        if names & set(re.findall(r"`([^`]+)`", item)) or (authors and authors in item)
+    ]

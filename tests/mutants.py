@@ -1697,15 +1697,9 @@ MUTANTS = (
         ),
         breaks(
             "remote error",
-            "        if seat.unreported:\n            return\n",
-            "",
-            Cluster(4, (1, 1, 0, 1), "grid", crashes=1),
-        ),
-        breaks(
-            "deadlock",
-            "            self.tell(node, Failed(number))\n",
-            "            pass\n",
-            Cluster(4, (0, 1, 1, 1), "grid", crashes=1),
+            "return Seat(unreported=whose & ~self.lost)",
+            "return Seat()",
+            Cluster(3, 1, crashes=1),
         ),
     ),
     *of(

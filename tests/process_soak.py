@@ -1,6 +1,8 @@
-"""Processes in trouble for as long as you like: python -m tests.process_soak --seconds 600.
+"""Many grants, and processes in trouble for as long as you like.
 
-Each round has a seed of its own and fresh processes; a round that fails tells its seed.
+First, eight processes count together in a file, so many times, by each algorithm that
+serves locks.  Then come rounds of trouble: each has a seed of its own and fresh processes;
+a round that fails tells its seed.
 """
 
 import argparse
@@ -9,7 +11,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.processes import Trouble, judge_store
+from peerlock.algorithms.catalogue import CATALOGUE
+from tests.processes import (
+    Crowd,
+    Trouble,
+    count_together,
+    judge_store,
+    must_have_counted,
+)
 
 ROUND = 30.0
 
@@ -19,15 +28,35 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--grants", type=int, default=20_000, help="by each algorithm")
     options = parser.parse_args()
+    count(options.grants // 8)
+    trouble(options)
+
+
+def count(rounds: int) -> None:
+    entries = [a for a in CATALOGUE if "lock" in a.serves] if rounds else []
+    for entry in entries:
+        with (
+            tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path,
+            Crowd(f"sqlite://{path}/c.db", 8) as crowd,
+        ):
+            began = time.monotonic()
+            found = count_together(crowd, Path(path), entry, rounds)
+            took = time.monotonic() - began
+        must_have_counted(*found, 8 * rounds)
+        print(f"{entry.name}: {8 * rounds:,} grants in {took:.1f} s, nothing lost")
+
+
+def trouble(options: argparse.Namespace) -> None:
     ends, seed, total = time.monotonic() + options.seconds, options.seed, Counter[str]()
     while (left := ends - time.monotonic()) > 0:
         with tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path:
             store = Path(path, "store.db")
             print(f"seed {seed}: ", end="", flush=True)
-            trouble = Trouble(f"sqlite://{path}/c.db", store, seed, options.processes)
-            trouble.run(min(ROUND, left))
-            total.update(trouble.counts, written=judge_store(store))
+            processes = Trouble(f"sqlite://{path}/c.db", store, seed, options.processes)
+            processes.run(min(ROUND, left))
+            total.update(processes.counts, written=judge_store(store))
         print(", ".join(f"{name} {number:,}" for name, number in total.items()))
         seed += 1
 

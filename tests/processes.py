@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from peerlock.algorithms.catalogue import Algorithm
 from tests.worker import STORE
 
 PATIENCE = 30.0
@@ -260,3 +261,26 @@ def clock_of_kill(process: Process) -> float:
     now = time.monotonic()
     os.kill(process.pid, signal.SIGKILL)
     return now
+
+
+def count_together(
+    crowd: Crowd, folder: Path, entry: Algorithm, rounds: int, permits: int = 0
+) -> tuple[list[tuple[int, int]], int]:
+    """Everybody's entries, and how many were inside at most."""
+    (folder / "inside").mkdir()
+    (folder / "counter").write_text("0")
+    wish: dict[str, Any] = {"name": f"count {entry.name}", "folder": str(folder)}
+    wish |= {"rounds": rounds, "algorithm": entry.name, "permits": permits}
+    numbers = [(process, process.begin("count", **wish)) for process in crowd.processes]
+    patience = PATIENCE + rounds / 10
+    told = [process.hear("done", number, patience) for process, number in numbers]
+    entries = [(value, fence) for one in told for value, fence in one["entries"]]
+    return sorted(entries), max(one["most"] for one in told)
+
+
+def must_have_counted(entries: list[tuple[int, int]], most: int, total: int) -> None:
+    """Nothing lost, never two inside, and fences in the order of the entries."""
+    assert most == 1
+    assert [value for value, _ in entries] == list(range(total))
+    fences = [fence for _, fence in entries]
+    assert all(a < b for a, b in pairwise(fences))

@@ -250,6 +250,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     [
         ["simulate", "lamport", "-n", "40", "--entries", "10000000"],
         ["compare", "lamport", "-n", "40", "--entries", "1000000", "--runs", "3"],
+        ["reproduce", "--only", "chaudhuri"],
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -306,15 +306,7 @@ async def test_a_crowd_that_comes_at_once_sees_the_same_views(server: Server) ->
 async def test_whoever_joins_takes_all_with_it_who_are_there(server: Server) -> None:
     url = fresh(server)
     first, second = Member(url), Member(url)
-    there, others_are_in = asyncio.Event(), asyncio.Event()
-    change = first.engine._change
-
-    async def slow_change(*arguments: Any) -> Any:
-        there.set()
-        await others_are_in.wait()
-        return await change(*arguments)
-
-    first.engine._change = slow_change  # type: ignore[assignment, method-assign]
+    there, others_are_in = slow_to_join(first)
     joining = asyncio.create_task(first.join())
     await there.wait()
     await second.join()
@@ -324,6 +316,36 @@ async def test_whoever_joins_takes_all_with_it_who_are_there(server: Server) -> 
     assert ids(first.joined.view) == [first.me, second.me]
     first.die()
     second.die()
+
+
+@in_time
+async def test_who_does_not_want_to_join_any_more_is_not_in(server: Server) -> None:
+    url = fresh(server)
+    first, second = Member(url, lease=25), Member(url, lease=25)
+    there, _ = slow_to_join(first)
+    joining = asyncio.create_task(first.join())
+    await there.wait()
+    await second.join()
+    assert len(second.joined.view.members) == 2
+    vars(first.engine).pop("_change")
+    joining.cancel()
+    await second.until(alone(second))
+    first.die()
+    second.die()
+
+
+def slow_to_join(member: Member) -> tuple[asyncio.Event, asyncio.Event]:
+    """When its key is there; and when it may go on to write a view."""
+    there, may_go_on = asyncio.Event(), asyncio.Event()
+    change = member.engine._change
+
+    async def slow_change(*arguments: Any) -> Any:
+        there.set()
+        await may_go_on.wait()
+        return await change(*arguments)
+
+    member.engine._change = slow_change  # type: ignore[assignment, method-assign]
+    return there, may_go_on
 
 
 @in_time

@@ -5,16 +5,21 @@ import signal
 import statistics
 import time
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
 from peerlock.api.status import survey
 from peerlock.node.terms import SEMAPHORE
-from tests.processes import Crowd, Process, Trouble, clock_of_kill
+from tests.processes import (
+    Crowd,
+    Process,
+    Trouble,
+    clock_of_kill,
+    count_together,
+    must_have_counted,
+)
 
 LOCKS = [a for a in CATALOGUE if "lock" in a.serves]
 SEMAPHORES = [a for a in CATALOGUE if "semaphore" in a.serves]
@@ -28,30 +33,11 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
         yield crowd
 
 
-def count_together(
-    crowd: Crowd, folder: Path, entry: Algorithm, rounds: int, permits: int = 0
-) -> tuple[list[tuple[int, int]], int]:
-    """Everybody's entries, and how many were inside at most."""
-    (folder / "inside").mkdir()
-    (folder / "counter").write_text("0")
-    wish: dict[str, Any] = {"name": f"count {entry.name}", "folder": str(folder)}
-    wish |= {"rounds": rounds, "algorithm": entry.name, "permits": permits}
-    numbers = [(process, process.begin("count", **wish)) for process in crowd.processes]
-    told = [process.hear("done", number) for process, number in numbers]
-    entries = [(value, fence) for one in told for value, fence in one["entries"]]
-    return sorted(entries), max(one["most"] for one in told)
-
-
 @pytest.mark.parametrize("entry", LOCKS, ids=lambda a: a.name)
 def test_eight_processes_count_together(
     eight: Crowd, tmp_path: Path, entry: Algorithm
 ) -> None:
-    entries, most = count_together(eight, tmp_path, entry, 25)
-
-    assert most == 1
-    assert [value for value, _ in entries] == list(range(8 * 25))
-    fences = [fence for _, fence in entries]
-    assert all(a < b for a, b in pairwise(fences))
+    must_have_counted(*count_together(eight, tmp_path, entry, 25), 8 * 25)
 
 
 @pytest.mark.parametrize("entry", SEMAPHORES, ids=lambda a: a.name)

@@ -94,11 +94,17 @@ def number(text: str) -> str:
     return text.partition(".")[0].removeprefix("host")
 
 
+def names_in(history: History) -> list[str]:
+    """As one would sort them: kept 2 comes before kept 10."""
+    found = {held.name for held in history.held}
+    return sorted(found, key=lambda name: (is_kept(name), len(name) * is_kept(name), name))
+
+
 def overview(history: History) -> str:
     canvas = Canvas(history.begins, history.ends, history.begins)
     draw_faults(canvas, history)
     canvas.gap()
-    names = sorted({held.name for held in history.held})
+    names = names_in(history)
     for name in [n for n in names if not is_kept(n)]:
         draw_throughput(canvas, history, name)
     canvas.gap()
@@ -116,7 +122,7 @@ def close_up(history: History, fault: Fault) -> str:
     shade = canvas.x(min(fault.ends, ends)) - canvas.x(fault.begins)
     canvas.parts.append("")
     draw_faults(canvas, history, only_touched=True)
-    names = sorted({held.name for held in history.held})
+    names = names_in(history)
     draw_holders(canvas, history, [n for n in names if not n.startswith("sem")])
     height = canvas.y
     canvas.parts[0] = (

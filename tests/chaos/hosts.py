@@ -60,6 +60,7 @@ class Program:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self.hang_up()
 
     def hang_up(self) -> None:
         assert self._process is not None and self._process.stdin is not None

@@ -55,7 +55,7 @@ def figures(wanted: Play, history: History, verdict: Verdict) -> str:
         (seconds(verdict.least_warning), "least time from being told to the lease's end"),
         (seconds(verdict.closest), "least time from a loss to the next grant"),
         (f"{len(verdict.unserved)}", "waiters not served in the end"),
-        (typical(verdict.served_after), "wait that was left at the end of all faults"),
+        (typical(verdict.served_after), "until who waited at the end was served"),
     ]
     tiles = "".join(f"<div><b>{b}</b><span>{text}</span></div>" for b, text in shown)
     return f'<div class="figures">{tiles}</div>'

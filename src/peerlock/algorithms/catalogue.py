@@ -43,6 +43,10 @@ from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.algorithms.maekawa_takeover import MaekawaTakeover
 from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.mishra_srimani import MishraSrimani, MishraSrimaniHasty
+from peerlock.algorithms.mishra_srimani_coordinator import (
+    MishraSrimaniCoordinator,
+    MishraSrimaniLost,
+)
 from peerlock.algorithms.mizuno_neilsen_rao import (
     MizunoNeilsenRao,
     MizunoNeilsenRaoSurvey,
@@ -555,6 +559,16 @@ CATALOGUE: tuple[Algorithm, ...] = (
         exhibit=Exhibit(crashes=1),
     ),
     Algorithm(
+        name="mishra-srimani-coordinator",
+        peer=MishraSrimaniCoordinator,
+        source="Mishra, Srimani",
+        year=1990,
+        family="token",
+        messages="0 or 2 … N when nothing fails",
+        outlasting=("token", "answers"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
         name="chaudhuri-91",
         peer=Chaudhuri91,
         source="Chaudhuri",
@@ -889,6 +903,17 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="0 or N when nothing fails",
         outlasting=("token", "answers"),
         verdict="exclusion",
+    ),
+    Algorithm(
+        name="mishra-srimani-lost",
+        peer=MishraSrimaniLost,
+        source="made from Mishra, Srimani",
+        year=1990,
+        family="museum",
+        messages="0 or 2 … N when nothing fails",
+        outlasting=("token", "answers"),
+        verdict="starvation",
+        exhibit=Exhibit(requests=None, crashes=1),
     ),
     Algorithm(
         name="mizuno-neilsen-rao-survey",

@@ -56,22 +56,22 @@ class Show:
     workers: list[Worker] = field(default_factory=list)
     strip: deque[Worker] = field(default_factory=lambda: deque(maxlen=STRIP))
     began: float = 0.0
-    kill_wanted: bool = False
     killed_at: float | None = None
     recovered_ms: float | None = None
 
     def heard(self, worker: Worker, told: dict[str, Any]) -> None:
         event, at = told["event"], told["at"]
+        if worker.killed:
+            return
         worker.messages = told.get("messages", worker.messages)
         if event == "enter":
             worker.state, worker.fence = "holds the lock", told["fence"]
             worker.grants += 1
             self.strip.append(worker)
-            if self.killed_at is not None and self.recovered_ms is None:
-                if not worker.killed and at > self.killed_at:
-                    self.recovered_ms = round(1000 * (at - self.killed_at), 2)
-            elif self.kill_wanted and self.killed_at is None:
+            if told["stays"]:
                 self._kill(worker)
+            elif self.killed_at is not None and self.recovered_ms is None:
+                self.recovered_ms = round(1000 * (at - self.killed_at), 2)
         elif event == "leave":
             worker.state = "waits"
             worker.overlaps += not told["alone"]
@@ -169,7 +169,9 @@ async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
             await all_joined(show, listening)
             show.began = time.monotonic()
             await asyncio.sleep(show.seconds / 2)
-            show.kill_wanted = True
+            victim = show.workers[nodes // 2].process.stdin
+            assert victim is not None
+            victim.write(b"stay\n")
             await asyncio.sleep(show.seconds / 2)
             for worker in show.workers:
                 assert worker.process.stdin is not None

@@ -1,6 +1,7 @@
 """One of the processes of `peerlock demo`: it takes the lock again and again.
 
-It says what it does on stdout, a JSON object per line, and ends when stdin does.
+It says what it does on stdout, a JSON object per line, and ends when stdin does.  If it is
+told to `stay`, it stays inside the next time, to be killed there.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ HOLD = 0.003  # seconds inside
 async def work(cluster: str, algorithm: str, shared_file: Path) -> None:
     async with join(cluster) as node:
         say("joined")
-        enough = asyncio.ensure_future(end_of_stdin())
+        orders = Orders()
+        listening = asyncio.ensure_future(orders.listen())
         lock = node.lock("demo", algorithm=algorithm)
-        while not enough.done():
+        while not listening.done():
             async with lock as grant:
-                say("enter", fence=grant.fence, messages=sent(node))
+                say("enter", fence=grant.fence, messages=sent(node), stays=orders.stay)
+                if orders.stay:
+                    await listening
                 alone = await write_slowly(shared_file, f"{os.getpid()} {grant.fence}\n")
                 say("leave", alone=alone)
         say("done", messages=sent(node))
@@ -45,11 +49,19 @@ def sent(node: LockNode) -> int:
     return node.statistics().messages.total()
 
 
-async def end_of_stdin() -> None:
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
+class Orders:
+    """What stdin says."""
+
+    def __init__(self) -> None:
+        self.stay = False
+
+    async def listen(self) -> None:
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await loop.connect_read_pipe(lambda: protocol, sys.stdin)
+        while line := await reader.readline():
+            self.stay = line == b"stay\n"
 
 
 def say(event: str, **details: Any) -> None:

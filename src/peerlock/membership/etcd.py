@@ -210,7 +210,7 @@ class EtcdEngine:
             await self._appear(address, Lease(lease, ttl), beyond)
             state, _, _ = await self._change(partial(self._with_us, lease), PATIENCE)
         except BaseException as error:
-            await self._revoke(lease)
+            await self._vanish(lease)
             if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
                 raise ClusterError(TOO_SLOW) from None
             raise
@@ -475,6 +475,19 @@ class EtcdEngine:
         question = {"ID": self._lease_id}
         answer = await self._gateway.call("/v3/lease/keepalive", question, self._patience)
         return answer.sent, int(answer.body.get("TTL", 0)), term_of(answer.body)
+
+    async def _vanish(self, lease: int) -> None:
+        """We did not join after all: if others have let us in by now, we do not know."""
+
+        def without(snapshot: Snapshot) -> Change | None:
+            leases = snapshot.state.leases.items()
+            us = next((i for i, theirs in leases if theirs.id == lease), 0)
+            return self._settled(snapshot, us) if us else None
+
+        with suppress(ClusterError):
+            question = {"ID": lease}
+            await self._gateway.call("/v3/lease/revoke", question, PATIENCE_TO_LEAVE)
+            await self._change(without, PATIENCE_TO_LEAVE)
 
     async def _revoke(self, lease_id: int) -> None:
         with suppress(ClusterError):  # it runs out by itself

@@ -31,22 +31,25 @@ class Connection(asyncio.BufferedProtocol):
         self._arrived = memoryview(bytearray(AT_ONCE))
         self._incomplete = bytearray()  # the beginning of a frame
         self._needed = LENGTH  # how much of it must be there before we look at it again
-        self._ended = False
+        self._ended = self._lost = False
+        self.cut: Callable[[], None] = lambda: None  # ends what has not begun
         self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         if self._ended or not self.admits(transport):
             self.end()
+        elif self._incomplete:
+            self.buffer_updated(0)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
         arrived = self._arrived[:nbytes]
-        if self._incomplete:
+        if self._incomplete or self._transport is None:  # it may come before we can answer
             self._incomplete += arrived
-            if len(self._incomplete) < self._needed:
+            if self._transport is None or len(self._incomplete) < self._needed:
                 return
             data = bytes(self._incomplete)
         else:
@@ -72,11 +75,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        self._listener.closed(self)
+        if not self._lost:
+            self._lost = self._ended = True
+            self._listener.closed(self)
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None
+
+    @property
+    def ended(self) -> bool:
+        """By us, or by the other side."""
+        return self._ended
 
     def send(self, frame: Frame) -> None:
         if self._transport is not None:
@@ -86,11 +96,15 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = True
         if self._transport is not None:
             self._transport.abort()
+        else:
+            self.cut()
 
     def finish(self) -> None:
         """End it when all that was sent has gone out."""
         if self._transport is not None:
             self._transport.close()
+        else:
+            self.end()
 
     def abandon(self) -> None:
         """In a forked child: it is our parent's, and must end when that ends."""

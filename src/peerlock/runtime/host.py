@@ -39,13 +39,14 @@ PATIENCE = 10.0
 class Way:
     """To one member: a connection, or the attempt to make one."""
 
-    __slots__ = ("again", "connection", "dialling", "pause")
+    __slots__ = ("again", "connection", "dialling", "pause", "since")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
         self.again = False  # there has been a connection before
         self.dialling = False
         self.pause = RETRY
+        self.since = -inf  # when the last connection was made
 
 
 class Host:
@@ -359,6 +360,10 @@ class Host:
 
     async def _connect(self, member: MemberId, way: Way) -> None:
         """Until it is reached, or no member any more."""
+        if self.loop.time() - way.since < RETRY_AT_MOST:
+            await self._pause(way)  # it let us in and then did not want us
+        else:
+            way.pause = RETRY
         while self._ways.get(member) is way and not self._stopped:
             connection = Connection(self)
             try:
@@ -367,13 +372,16 @@ class Host:
                     raise ConnectionResetError
             except OSError:  # it may be dead: whoever keeps the members knows
                 self._look_soon()
-                await asyncio.sleep(way.pause)
-                way.pause = min(2 * way.pause, RETRY_AT_MOST)
+                await self._pause(way)
                 continue
             way.dialling = False
-            way.pause = RETRY
+            way.since = self.loop.time()
             self._connected(member, way, connection)
             return
+
+    async def _pause(self, way: Way) -> None:
+        await asyncio.sleep(way.pause)
+        way.pause = min(2 * way.pause, RETRY_AT_MOST)
 
     def _connected(self, member: MemberId, way: Way, connection: Connection) -> None:
         self._connections.add(connection)

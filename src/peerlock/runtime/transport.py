@@ -10,7 +10,7 @@ import ssl
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import ClusterError
@@ -112,20 +112,19 @@ class Tcp:
         self._server: asyncio.Server | None = None
 
     async def listen(self, accept: Accept) -> str:
-        def accept_kept() -> Connection:
+        security = self._security.for_server() if self._security else None
+
+        def accept_kept() -> Connection | Doorman:
             connection = accept()
             connection.admits = kept_alive
-            return connection
+            return Doorman(connection, security) if security else connection
 
         loop = asyncio.get_running_loop()
-        security = self._security.for_server() if self._security else None
         try:
             self._server = await loop.create_server(
                 accept_kept,
                 self._host or ("::" if self._family is socket.AF_INET6 else "0.0.0.0"),
                 self._port,
-                ssl=security,
-                ssl_handshake_timeout=HANDSHAKE if security else None,
             )
             port: int = self._server.sockets[0].getsockname()[1]
             return address(*self._reachable(port))
@@ -168,6 +167,51 @@ class Tcp:
         if self._server is not None:
             for listening in self._server.sockets:
                 give_up_descriptor(listening.fileno())
+
+
+class Doorman(asyncio.Protocol):
+    """Nobody has a word with a connection before he has shown a certificate.
+
+    A server of asyncio's would see to that, too, but tells nobody of those who fail or
+    never come to an end: they could take all descriptors.
+    """
+
+    def __init__(self, connection: Connection, security: ssl.SSLContext) -> None:
+        self._connection = connection
+        self._security = security
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        stranger = cast(asyncio.Transport, transport)
+        stranger.pause_reading()
+        loop = asyncio.get_running_loop()
+        work = loop.create_task(self._let_in(stranger))
+
+        def turn_away() -> None:
+            stranger.abort()
+            work.cancel()
+            loop.call_soon(self._connection.connection_lost, None)
+
+        self._connection.cut = turn_away
+        if self._connection.ended:
+            turn_away()
+
+    async def _let_in(self, stranger: asyncio.Transport) -> None:
+        known = None
+        try:
+            known = await asyncio.get_running_loop().start_tls(
+                stranger,
+                self._connection,
+                self._security,
+                server_side=True,
+                ssl_handshake_timeout=HANDSHAKE,
+            )
+        except (OSError, RuntimeError):  # the latter is uvloop's, if it has just ended
+            pass
+        finally:
+            if known is None:
+                self._connection.connection_lost(None)
+            else:
+                self._connection.connection_made(known)
 
 
 class Security(Protocol):

@@ -201,7 +201,7 @@ class Towards(Expectation):
 
     limit: float
     near: float  # so far from it, at most, at the largest n
-    waver: float  # so much it may rise from one n to the next, by chance
+    waver: float  # so much it may rise from one n to the next
 
     @property
     def paper(self) -> str:
@@ -210,7 +210,7 @@ class Towards(Expectation):
     @property
     def compared(self) -> str:
         return (
-            f"never below it, falling (up to {self.waver:g} of chance), "
+            f"never below it, falling but for {self.waver:g}, "
             f"within {self.near:g} of it at the largest n"
         )
 

@@ -14,8 +14,8 @@ from peerlock.simulator.simulation import Scenario
 
 SOURCE = "Mühl lecture"
 TABLE = "closing table"
-SIZES = (4, 9, 16, 25, 49, 100)
-QUICK = 25
+SIZES = (4, 9, 16, 25, 49)
+QUICK = 16
 
 
 def items() -> Iterator[Item]:
@@ -34,7 +34,7 @@ def token_ring(n: int) -> Iterator[Item]:
         title,
         {"n": n, "load": "heavy"},
         Near(1, absolute=0.05),
-        partial(measure.mean, Scenario("token-ring", n, 50 * n, Heavy())),
+        partial(measure.mean, Scenario("token-ring", n, 30 * n, Heavy())),
         slow=n > QUICK,
     )
     waits = 1000.0 * n
@@ -61,7 +61,7 @@ def token_ring(n: int) -> Iterator[Item]:
         title,
         {"n": n, "load": "heavy"},
         Between(0, 2 * n - 1),
-        partial(measure.mean, Scenario(name, n, 20 * n, Heavy(), topology="ring")),
+        partial(measure.mean, Scenario(name, n, 12 * n, Heavy(), topology="ring")),
         slow=n > QUICK,
     )
 
@@ -110,7 +110,7 @@ def mesh(n: int) -> Iterator[Item]:
         title,
         {"n": n, "load": "heavy"},
         AtMost(5 * side),
-        partial(measure.mean, Scenario("maekawa", n, 20 * n, Heavy(), quorums="grid")),
+        partial(measure.mean, Scenario("maekawa", n, 12 * n, Heavy(), quorums="grid")),
         slow=n > QUICK,
     )
 
@@ -120,7 +120,7 @@ def lift(n: int) -> Iterator[Item]:
         if n < 2 * k:
             continue
         for load, scenario in (("light", Light()), ("heavy", Heavy())):
-            run = Scenario("raymond", n, 20 * n, scenario, topology=f"tree:{k}")
+            run = Scenario("raymond", n, 12 * n, scenario, topology=f"tree:{k}")
             yield Item(
                 SOURCE,
                 f"{TABLE}: Lift Algorithm on k-ary Tree, O(log_k n)",
@@ -148,7 +148,7 @@ def central(n: int) -> Iterator[Item]:
         title,
         {"n": n, "load": "heavy"},
         Near(3 * (n - 1) / n, relative=0.03),
-        partial(measure.mean, Scenario("central", n, 20 * n, Heavy())),
+        partial(measure.mean, Scenario("central", n, 12 * n, Heavy())),
         remark="3(n−1)/n, as one node in n is the coordinator itself.",
         slow=n > QUICK,
     )

@@ -31,8 +31,8 @@ from peerlock.traces.trace import Kind
 SOURCE = "Velazquez survey 1993"
 
 Measure = Callable[[], Any]
-SIZES = (5, 10, 25, 50, 100)
-QUICK = 25
+SIZES = (5, 10, 20, 35, 50)
+QUICK = 20
 
 
 def items() -> Iterator[Item]:
@@ -66,6 +66,22 @@ def heavy(name: str, n: int, **options: Any) -> Scenario:
     return Scenario(name, n, 20 * n, Heavy(), **options)
 
 
+def mean(scenario: Scenario) -> Measure:
+    return partial(measure.mean, scenario)
+
+
+def most(scenario: Scenario) -> Measure:
+    return partial(measure.most, scenario)
+
+
+def distinct(scenario: Scenario) -> Measure:
+    return partial(measure.distinct, scenario)
+
+
+def span(scenario: Scenario) -> Measure:
+    return partial(measure.span, scenario)
+
+
 # Table 1: tokens
 
 
@@ -92,9 +108,9 @@ def asks_everybody(n: int) -> Iterator[Item]:
         ("Nishio, N", "nishio-li-manning"),
     )
     for title, name in rows:
-        measured = partial(measure.distinct, light(name, n, 8 * n))
+        measured = distinct(light(name, n, 6 * n))
         yield row(1, title, name, n, Exactly([0, n]), measured, load="light")
-        measured = partial(measure.mean, heavy(name, n))
+        measured = mean(heavy(name, n))
         yield row(1, title, name, n, Near(n, relative=0.02), measured, load="heavy")
     yield row(
         1,
@@ -107,14 +123,14 @@ def asks_everybody(n: int) -> Iterator[Item]:
         L=2,
     )
     name = "mishra-srimani"
-    for load, scenario in (("light", light(name, n, 8 * n)), ("heavy", heavy(name, n))):
+    for load, scenario in (("light", light(name, n, 6 * n)), ("heavy", heavy(name, n))):
         yield row(
             1,
             "Mishra-Srimani, L·N+(N−1)",
             name,
             n,
             Near(2 * n + n - 1, relative=0.02),
-            partial(measure.mean if load == "heavy" else measure.most, scenario),
+            mean(scenario) if load == "heavy" else most(scenario),
             Because(UNBOUNDED, Near(n, relative=0.02)),
             load=load,
             L=2,
@@ -165,7 +181,7 @@ def agreements(n: int) -> Iterator[Item]:
             name,
             n,
             Order("average log N", 3 * height + 1, "3⌊log₂ N⌋+1"),
-            partial(measure.mean, tree),
+            mean(tree),
             remark="REQUEST, ACQUIRED and REQUESTS along a path of ⌊log₂ N⌋ others, and a "
             "PRIVILEGE.",
             load=load,
@@ -176,7 +192,7 @@ def agreements(n: int) -> Iterator[Item]:
             name,
             n,
             AtMost(3 * sqrt(n)),
-            partial(measure.mean, projective),
+            mean(projective),
             Because(ROUNDED, AtMost(3 * largest - 2)),
             load=load,
         )
@@ -186,7 +202,7 @@ def agreements(n: int) -> Iterator[Item]:
             name,
             n,
             AtMost(2 * sqrt(2) * sqrt(n) - 2 + (0 if load == "light" else 1.5)),
-            partial(measure.mean, grid),
+            mean(grid),
             remark="Where N is not twice a square a row is longer: up to 1.5 more when all "
             "compete.",
             load=load,
@@ -204,12 +220,12 @@ def along_edges(n: int) -> Iterator[Item]:
     ):
         title = f"Neilsen-Mizuno, {title}"
         yield row(1, title, name, n, Exactly(bound), measured, load="light")
-        mean = partial(measure.mean, heavy(name, n, topology=kind))
-        yield row(1, title, name, n, AtMost(bound), mean, load="heavy")
+        measured = mean(heavy(name, n, topology=kind))
+        yield row(1, title, name, n, AtMost(bound), measured, load="heavy")
 
 
-def farthest(name: str, n: int, kind: str) -> partial[int]:
-    return partial(measure.most, light(name, n, 60 * n, topology=kind))
+def farthest(name: str, n: int, kind: str) -> Measure:
+    return most(light(name, n, 30 * n, topology=kind))
 
 
 def flooded(n: int) -> Iterator[Item]:
@@ -222,13 +238,13 @@ def flooded(n: int) -> Iterator[Item]:
         ("complete", "complete topology, N", n, n),
     ):
         title = f"Helary-Plouzeau-Raynal, {title}"
-        measured = partial(measure.span, light(name, n, 8 * n, topology=kind))
+        measured = span(light(name, n, 6 * n, topology=kind))
         expected: Expectation = Between(low, high)
         yield row(1, title, name, n, expected, measured, load="light")
         if kind == "complete":
             expected = Near(n, relative=0.02)  # the first entry is the holder's
-        mean = partial(measure.mean, heavy(name, n, topology=kind))
-        yield row(1, title, name, n, expected, mean, load="heavy")
+        measured = mean(heavy(name, n, topology=kind))
+        yield row(1, title, name, n, expected, measured, load="heavy")
 
 
 def raymond(n: int) -> Iterator[Item]:
@@ -249,11 +265,11 @@ def raymond(n: int) -> Iterator[Item]:
         "raymond",
         n,
         Order("average log N", 4 * log2(n), "4 log₂ N"),
-        partial(measure.mean, light("raymond", n, 20 * n, topology="tree")),
+        mean(light("raymond", n, 20 * n, topology="tree")),
         remark="2D messages at most, and D is 2 log₂ N at most.",
         load="light",
     )
-    measured = partial(measure.mean, heavy("raymond", n, topology="tree"))
+    measured = mean(heavy("raymond", n, topology="tree"))
     expected = Near(4 * (n - 1) / n, relative=0.05)
     title = "Raymond, about 4 when all compete"
     yield row(1, title, "raymond", n, expected, measured, load="heavy")
@@ -271,19 +287,19 @@ def heuristic(n: int) -> Iterator[Item]:
         name,
         n,
         Near(half, relative=0.03),
-        partial(measure.mean, light(name, n, 2000)),
+        mean(light(name, n, 2000)),
         Because(AT_HAND, Near(half - 1 / n, relative=0.03)),
         load="light",
     )
-    measured = partial(measure.mean, heavy(name, n))
+    measured = mean(heavy(name, n))
     title = "Singhal's heuristic, N"
     yield row(1, title, name, n, Near(n, relative=0.02), measured, load="heavy")
     name, title = "naimi-trehel", "Naimi-Trehel, average log N"
     expected = Order("average log N", log2(n), "log₂ N, and at least ln N", log(n))
-    measured = partial(measure.mean, light(name, n, 40 * n + 1000))
+    measured = mean(light(name, n, 40 * n + 1000))
     yield row(1, title, name, n, expected, measured, remark=HARMONIC, load="light")
     expected = Order("average log N", 4, "4")
-    measured = partial(measure.mean, heavy(name, n))
+    measured = mean(heavy(name, n))
     yield row(1, title, name, n, expected, measured, load="heavy")
 
 
@@ -295,35 +311,35 @@ def table_2(n: int) -> Iterator[Item]:
         ("lamport", "Lamport, 3(N−1)", 3 * (n - 1)),
         ("ricart-agrawala", "Ricart-Agrawala, 2(N−1)", 2 * (n - 1)),
     ):
-        measured = partial(measure.mean, light(name, n, 10))
+        measured = mean(light(name, n, 10))
         yield row(2, title, name, n, Exactly(cost), measured, load="light")
-        measured = partial(measure.mean, heavy(name, n))
+        measured = mean(heavy(name, n))
         yield row(2, title, name, n, Exactly(cost), measured, load="heavy")
     name = "carvalho-roucairol"
     title = "Carvalho-Roucairol, 0 to 2(N−1)"
     expected = Between(0, 2 * (n - 1))
-    measured = partial(measure.distinct, light(name, n, 8 * n))
-    yield row(2, title, name, n, expected, partial(ends, measured), load="light")
-    measured = partial(measure.mean, heavy(name, n))
+    measured = partial(ends, light(name, n, 6 * n))
+    yield row(2, title, name, n, expected, measured, load="light")
+    measured = mean(heavy(name, n))
     yield row(2, title, name, n, expected, measured, load="heavy")
     yield from primes(n)
     yield from quorums(n)
     yield from dynamic(n)
 
 
-def ends(measured: partial[list[int]]) -> list[int]:
-    found = measured()
+def ends(scenario: Scenario) -> list[int]:
+    found = measure.distinct(scenario)
     return [found[0], found[-1]]
 
 
 def primes(n: int) -> Iterator[Item]:
     name = "raynal-prime"
     title = "Raynal as the survey mends it, (N−1)² at most"
-    measured = partial(from_request_to_entry, n)
+    measured: Measure = partial(from_request_to_entry, n)
     yield row(2, title, name, n, AtMost((n - 1) ** 2), measured, load="light")
     title = "Raynal as the survey mends it, N−1 when all compete"
     expected = Near(n - 1, relative=0.03)
-    measured = partial(measure.mean, heavy(name, n))
+    measured = mean(heavy(name, n))
     yield row(2, title, name, n, expected, measured, load="heavy")
 
 
@@ -358,7 +374,7 @@ def quorums(n: int) -> Iterator[Item]:
         "maekawa",
         n,
         Between(3 * (sizes.min - 1), 5 * sqrt(n)),
-        partial(measure.mean, heavy("maekawa", n)),
+        mean(heavy("maekawa", n)),
         remark="From 3(K−1), K the smallest set.",
         load="heavy",
     )
@@ -380,10 +396,10 @@ def quorums(n: int) -> Iterator[Item]:
     remark = (
         "Three for each other node on a path of the tree; six at most when all compete."
     )
-    measured = partial(measure.most, light(name, n, 6 * n))
+    measured = most(light(name, n, 6 * n))
     expected = Order("O(log N)", 3 * log2(n), "3 log₂ N")
     yield row(2, title, name, n, expected, measured, remark=remark, load="light")
-    measured = partial(measure.mean, heavy(name, n))
+    measured = mean(heavy(name, n))
     expected = Order("O(log N)", 6 * tree, "6 for each other node of a path")
     yield row(2, title, name, n, expected, measured, remark=remark, load="heavy")
 
@@ -403,7 +419,7 @@ def dynamic(n: int) -> Iterator[Item]:
         name,
         n,
         Near(n - 1, relative=0.07),
-        partial(measure.mean, light(name, n, 40 * n + 400)),
+        mean(light(name, n, 40 * n + 400)),
         load="light",
     )
     yield row(
@@ -412,7 +428,7 @@ def dynamic(n: int) -> Iterator[Item]:
         name,
         n,
         Near(3 * (n - 1) / 2, relative=0.05),
-        partial(measure.mean, heavy(name, n)),
+        mean(heavy(name, n)),
         Because(SATURATED, Near(2 * (n - 1), relative=0.05)),
         load="heavy",
     )
@@ -430,15 +446,15 @@ SENT_ON = (
 def table_3(n: int) -> Iterator[Item]:
     k = PERMITS
     name, title = "raymond-k", "Raymond, 2(N−1)"
-    measured = partial(measure.mean, light(name, n, 20, permits=k))
+    measured = mean(light(name, n, 20, permits=k))
     yield row(3, title, name, n, Exactly(2 * (n - 1)), measured, load="light", k=k)
-    measured = partial(measure.mean, heavy(name, n, permits=k, hold=9.0))
+    measured = mean(heavy(name, n, permits=k, hold=9.0))
     yield row(3, title, name, n, AtMost(2 * (n - 1)), measured, load="heavy", k=k)
     name, title = "srimani-reddy", "Srimani-Reddy, 0 or N+K−1"
     because = Because(SENT_ON, AtMost(n - 1 + 2 * k))
     for load, measured in (
-        ("light", partial(measure.most, light(name, n, 8 * n, permits=k))),
-        ("heavy", partial(measure.mean, heavy(name, n, permits=k, hold=9.0))),
+        ("light", most(light(name, n, 6 * n, permits=k))),
+        ("heavy", mean(heavy(name, n, permits=k, hold=9.0))),
     ):
         expected = AtMost(n + k - 1)
         yield row(3, title, name, n, expected, measured, because, load=load, k=k)
@@ -446,8 +462,8 @@ def table_3(n: int) -> Iterator[Item]:
     remark = "A node is in its own quorum: from 3(s−1), s the smallest quorum."
     expected_range = Between(3 * (sizes.min - 1), 5 * sizes.max)
     for load, measured in (
-        ("light", partial(measure.mean, light(name, n, 20 * n, permits=k))),
-        ("heavy", partial(measure.mean, heavy(name, n, permits=k))),
+        ("light", mean(light(name, n, 20 * n, permits=k))),
+        ("heavy", mean(heavy(name, n, permits=k))),
     ):
         yield row(
             3, title, name, n, expected_range, measured, remark=remark, load=load, k=k

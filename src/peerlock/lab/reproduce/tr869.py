@@ -237,6 +237,7 @@ def counted(
         expected,
         partial(measure.mean, Scenario(name, n, 10 * n, load, network)),
         because,
+        slow=n > 25,
     )
 
 

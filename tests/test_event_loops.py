@@ -1,0 +1,51 @@
+"""What differs between event loops, and must not matter."""
+
+import asyncio
+import time
+from typing import Any
+
+from peerlock.membership.etcd_address import Address
+from peerlock.membership.etcd_gateway import Gateway
+from peerlock.membership.memory import MemoryEngine
+from peerlock.runtime.host import Host
+from peerlock.runtime.transport import Tcp
+from tests.loops import on_each_loop
+
+ANSWER = b'HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"TTL":"3"}'
+
+
+@on_each_loop
+async def test_etcd_is_asked_on_each_loop() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.write(ANSWER)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    gateway = Gateway(Address((("127.0.0.1", port),), "prod"))
+
+    answer = await gateway.call("/v3/lease/grant", {"TTL": 3}, 10.0)
+
+    assert answer.body == {"TTL": "3"}
+    gateway.close()
+    server.close()
+
+
+@on_each_loop
+async def test_a_timer_that_comes_a_little_early_does_not_let_the_lease_run_on(
+    monkeypatch: Any,
+) -> None:
+    """uvloop's do, by less than a millisecond; nobody would look before the next tick."""
+    host = Host(MemoryEngine("early", 10.0), Tcp("", None, ("", 0), None))
+    host.loop = asyncio.get_running_loop()
+    host.node.member = True
+    monkeypatch.setattr(host, "_look_soon", lambda: None)
+    host.node.renewed(time.monotonic() + 0.05)
+
+    host._lease_ends()
+    assert host.node.member
+    while host.node.member:
+        await asyncio.sleep(0.001)
+
+    assert 0 <= time.monotonic() - host.node.deadline < 5

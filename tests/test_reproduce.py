@@ -1,0 +1,372 @@
+"""What the papers say beside what is measured: all of it is there, and it can fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from peerlock.algorithms import catalogue
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.algorithms.raymond import Raymond
+from peerlock.cli.reproduce import reproduce as command
+from peerlock.lab.reproduce import chaudhuri_edward, maekawa, run
+from peerlock.lab.reproduce.expect import (
+    Above,
+    Ahead,
+    AtMost,
+    Between,
+    Exactly,
+    Expectation,
+    Near,
+    Of,
+    Order,
+    Together,
+    Towards,
+)
+from peerlock.lab.reproduce.item import Because, Finding, Item, judged
+from peerlock.lab.reproduce.page import page
+from peerlock.lab.reproduce.run import all_items, chosen, perform
+from peerlock.simulator import Level, Scenario, simulate
+
+ALL = all_items()
+QUICK = chosen(quick=True)
+
+# Each line of what is to be reproduced: the source, and how its items begin.
+LINES = {
+    "Maekawa Table I": ("Maekawa", ["Table I: the proposed", "Table I: Ricart"]),
+    "Maekawa Table II": ("Maekawa", ["Table II: the proposed", "Table II: Ricart"]),
+    "Maekawa Fig. 1 and 2": (
+        "Maekawa",
+        [
+            "Fig. 1: the sets",
+            "Fig. 1: the plane",
+            "Fig. 2a",
+            "Fig. 2b",
+            "§5: then node 8",
+            "§5: node 3's late request",
+        ],
+    ),
+    "Maekawa §6.3, §8": (
+        "Maekawa",
+        ["§6.3", "§8.1: 3(K−1)", "§8.2: 4(K−1)", "§8.2: 5(K−1)"],
+    ),
+    "TR-869 Fig. A–J": ("Ricart", [f"Fig. {letter}" for letter in "ABCDEFGHIJ"]),
+    "TR-869 §6.4, appendix": (
+        "Ricart",
+        [
+            "§6.4: outstanding",
+            "appendix: entries that overtake a request, 2(N−1) in order",
+            "appendix: entries that overtake a request, N(N+1)/2−1 out of order",
+        ],
+    ),
+    "Chaudhuri-Edward Fig. 2": ("Chaudhuri", ["Fig. 2a", "Fig. 2b", "Fig. 2c"]),
+    "Chaudhuri-Edward §5, Fig. 3–6": (
+        "Chaudhuri",
+        [
+            "§5.1: the worst case",
+            "§5.1: heavy load",
+            "Fig. 3",
+            "Fig. 4",
+            "Fig. 5",
+            "Fig. 6",
+        ],
+    ),
+    "survey Table 1": (
+        "Velazquez",
+        [
+            "Table 1: Ricart-Agrawala",
+            "Table 1: Suzuki-Kasami, N",
+            "Table 1: Suzuki-Kasami, L·N+(N−1)",
+            "Table 1: Mizuno-Neilsen-Rao, binary tree",
+            "Table 1: Mizuno-Neilsen-Rao, finite projective planes",
+            "Table 1: Neilsen-Mizuno, D+1",
+            "Table 1: Neilsen-Mizuno, linear",
+            "Table 1: Neilsen-Mizuno, star",
+            "Table 1: Helary-Plouzeau-Raynal, tree",
+            "Table 1: Helary-Plouzeau-Raynal, linear",
+            "Table 1: Helary-Plouzeau-Raynal, ring",
+            "Table 1: Helary-Plouzeau-Raynal, complete",
+            "Table 1: Raymond, 2·D",
+            "Table 1: Raymond, average log N",
+            "Table 1: Singhal",
+            "Table 1: Naimi-Trehel",
+            "Table 1: Mishra-Srimani",
+            "Table 1: Nishio",
+        ],
+    ),
+    "survey Table 2": (
+        "Velazquez",
+        [
+            "Table 2: Lamport",
+            "Table 2: Ricart-Agrawala",
+            "Table 2: Carvalho-Roucairol",
+            "Table 2: Raynal, 2(N−1)²",
+            "Table 2: Raynal as the survey mends it",
+            "Table 2: Maekawa",
+            "Table 2: Sanders",
+            "Table 2: Agrawal-El Abbadi",
+            "Table 2: Singhal",
+        ],
+    ),
+    "survey Table 3": (
+        "Velazquez",
+        ["Table 3: Raymond", "Table 3: Srimani-Reddy", "Table 3: Kakugawa"],
+    ),
+    "lecture's closing table": (
+        "Mühl",
+        [
+            "closing table: Token Ring",
+            "closing table: Simple Broadcast",
+            "closing table: Improved Broadcast",
+            "closing table: Improved Token Ring",
+            "closing table: Mesh Arrangement",
+            "closing table: Lift Algorithm",
+            "closing table: Central Manager",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_line_is_there(line: str) -> None:
+    source, beginnings = LINES[line]
+    for items in (ALL, QUICK):
+        titles = [item.item for item in items if item.source.startswith(source)]
+        for beginning in beginnings:
+            assert any(title.startswith(beginning) for title in titles), beginning
+
+
+def test_the_tables_are_complete() -> None:
+    def papers(title: str) -> list[Any]:
+        return [item.expected.paper for item in ALL if item.item == title]
+
+    assert papers("Table I: the proposed algorithm") == [3, 6, 9, 12, 33, 57]
+    assert papers("Table I: Ricart and Agrawala's") == [4, 12, 24, 40, 264, 760]
+    assert papers("Table II: Ricart and Agrawala's") == [8, 10, 18, 34]
+    own = papers("Table II: the proposed algorithm, the sets made as in section 7")
+    assert own == [4.8, 5.5, 8.1, 11.7]
+
+
+def test_rows_of_the_tables_are_measured_at_five_sizes_light_and_heavy() -> None:
+    for source in ("Velazquez", "Mühl"):
+        rows: dict[str, set[tuple[int, str]]] = {}
+        for item in ALL:
+            if item.source.startswith(source) and "load" in item.parameters:
+                at = (item.parameters["n"], str(item.parameters["load"])[:5])
+                rows.setdefault(item.item, set()).add(at)
+        assert all(len({n for n, _ in at}) >= 4 for at in rows.values())
+
+
+@pytest.fixture(scope="module")
+def quick() -> list[Finding]:
+    """In this process, as the tests have their own."""
+    return [judged(item, perform((0, item.measure))[1]) for item in QUICK]
+
+
+def test_nothing_disagrees_without_a_reason(quick: list[Finding]) -> None:
+    assert not [finding for finding in quick if not finding.explained]
+    assert sum(finding.agrees for finding in quick) > 0.8 * len(quick)
+
+
+def test_known_disagreements_are_found(quick: list[Finding]) -> None:
+    differing = {finding.item for finding in quick if not finding.agrees}
+    for beginning in (
+        "§6.3: a request waits",
+        "appendix: the same, N(N+1)/2−1 out of order, of the report's listing",
+        "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
+        "Fig. 6: near Raymond's line",
+        "Table 2: Singhal's dynamic structure, 3(N−1)/2",
+        "Table 3: Srimani-Reddy",
+    ):
+        assert any(item.startswith(beginning) for item in differing), beginning
+
+
+# The comparison can fail
+
+
+def constant(value: Any) -> Any:
+    return value
+
+
+def with_value(item: Item, value: Any) -> Finding:
+    return judged(item, perform((0, partial(constant, value)))[1])
+
+
+@pytest.mark.parametrize("item", QUICK, ids=lambda i: f"{i.source[:6]} {i.item[:40]}")
+def test_a_wrong_measurement_agrees_with_nothing(item: Item) -> None:
+    values: list[Any] = [-1, 10**9, "went wrong: deadlock", None, {}, ["nonsense"]]
+    for wrong in values:
+        finding = with_value(item, wrong)
+        unbounded = isinstance(item.expected, Above | AtMost)
+        if not (unbounded and isinstance(wrong, int)):
+            assert not finding.agrees
+            assert not finding.note or wrong == -1  # some reasons predict a bound
+
+
+@pytest.mark.parametrize(
+    ("expected", "right", "wrong"),
+    [
+        (Exactly(6), 6, 7),
+        (Exactly([0, 5]), [0, 5], [0, 5, 6]),
+        (Near(10, relative=0.02), 10.2, 10.3),
+        (Near(4.8, absolute=0.05), 4.85, 4.86),
+        (AtMost(5), 5, 5.01),
+        (Above(5), 6, 5),
+        (Between(3, 5), 4, 5.1),
+        (Between(3, 5), [3, 5], [2, 5]),
+        (Of("C", AtMost(2)), {"C": 2}, {"C": 3}),
+        (Order("O(n)", 8, "n"), 8, 9),
+        (Order("log n", 8, "n", least=2), 2, 1),
+        (Ahead("E"), {"A": 3.0, "E": 2.0}, {"A": 2.0, "E": 2.0}),
+        (Together("E", "C", 0.1), {"C": 2.0, "E": 2.2}, {"C": 2.0, "E": 2.3}),
+        (Towards(2, 0.1, 0.02), {"9": 3.0, "25": 2.1}, {"9": 3.0, "25": 2.2}),
+        (Towards(2, 0.1, 0.02), {"9": 3.0, "25": 2.1}, {"9": 2.05, "25": 2.08}),
+        (Towards(2, 0.1, 0.02), {"9": 3.0, "25": 2.1}, {"9": 3.0, "25": 1.9}),
+    ],
+    ids=str,
+)
+def test_expectations_fail(expected: Expectation, right: Any, wrong: Any) -> None:
+    assert expected.meets(right)
+    assert not expected.meets(wrong)
+    assert expected.compared
+
+
+def test_a_reason_explains_only_what_it_predicts() -> None:
+    because = Because("It is twice as much.", Exactly(12))
+    item = Item("a paper", "a row", {"n": 3}, Exactly(6), partial(constant, 0), because)
+    agreeing, explained, unexplained = (with_value(item, v) for v in (6, 12, 13))
+    assert (agreeing.agrees, agreeing.note) == (True, "")
+    assert (explained.agrees, explained.note) == (False, "It is twice as much.")
+    assert explained.explained
+    assert (unexplained.agrees, unexplained.note) == (False, "")
+    assert not unexplained.explained
+
+
+def test_planes_that_differ_are_told_apart() -> None:
+    """Three points of a line moved out of it make another structure."""
+    fano = maekawa.printed(7)
+    swapped = ((1, 2, 4), (2, 3, 6), *fano[2:])
+    assert maekawa.renaming(fano, fano) is not None
+    with pytest.raises(KeyError):  # two of its nodes are on no line together
+        maekawa.renaming(fano, swapped)
+
+
+# The reason given for figure 6
+
+
+@dataclass(eq=False)
+class SelfFirst(Raymond):
+    """Whoever has the token and wants in goes first."""
+
+    def assign_privilege_and_make_request(self) -> None:
+        if self.holder == self.me and not self.using and self.me in self.request_q:
+            others = tuple(j for j in self.request_q if j != self.me)
+            self.request_q = (self.me, *others)
+        super().assign_privilege_and_make_request()
+
+
+@pytest.mark.parametrize("n", [9, 25, 100])
+def test_raymonds_line_is_near_if_nodes_serve_themselves_first(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raymond = catalogue.algorithm("raymond")
+    greedy = replace(raymond, name="raymond-self-first", peer=SelfFirst)
+    monkeypatch.setattr(catalogue, "CATALOGUE", (*catalogue.CATALOGUE, greedy))
+
+    def measured(name: str, topology: str | None) -> float:
+        load = Level(0.7)
+        scenario = Scenario(name, n, 5 * n + 200, load, hold=3.0, topology=topology)
+        return simulate(scenario).messages_per_entry
+
+    line, ours = measured(greedy.name, "line"), measured("chaudhuri-edward", None)
+    assert line == pytest.approx(ours, rel=0.15)
+    assert measured("raymond", "line") == pytest.approx(4 * (n - 1) / n, rel=0.1)
+
+
+# The command
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_json_has_the_keys() -> None:
+    done = invoke("--only", "table ii", "--json", "--jobs", "1")
+    assert done.exit_code == 0
+    found = json.loads(done.output)
+    keys = ["source", "item", "parameters", "paper", "measured", "agrees", "note"]
+    assert all(list(finding) == keys for finding in found)
+    assert all(finding["agrees"] or finding["note"] for finding in found)
+    assert {finding["parameters"]["compared"] for finding in found} == {
+        "exactly",
+        "within 0.05",
+    }
+
+
+def test_an_unexplained_disagreement_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong = Item("a paper", "a row", {"n": 3}, Exactly(6), partial(constant, 7))
+    monkeypatch.setattr(run, "all_items", lambda: [wrong])
+    done = invoke("--jobs", "1")
+    assert done.exit_code == 1
+    assert "Nobody knows why" in done.output
+    assert "1 for no known reason" in done.output
+
+
+def test_the_table_has_sources_and_disagreements_last() -> None:
+    done = invoke("--only", "heavy load", "--quick", "--jobs", "1")
+    assert done.exit_code == 0
+    sign, title = "✓", "Where they disagree"
+    assert 0 < done.output.index(sign) < done.output.index(title)
+    assert "counts what a link-node asks of itself" in " ".join(done.output.split())
+
+
+def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
+    folder, document = tmp_path / "figures", tmp_path / "page.md"
+    done = invoke(
+        *("--only", "chaudhuri-edward fig.", "--quick", "--jobs", "1"),
+        *("--plot", str(folder), "--markdown", str(document)),
+    )
+    assert done.exit_code == 0, done.output
+    for number in (3, 4, 5, 6):
+        assert (folder / f"figure-{number}.png").stat().st_size > 10_000
+        drawn = (folder / f"figure-{number}.svg").read_text()
+        assert "messages per entry" in drawn
+        assert len(drawn) < 150_000
+    text = document.read_text()
+    assert "(figures/figure-4.svg)" in text
+    assert "Where they disagree, and why" in text
+
+
+def test_a_page_tells_all(quick: list[Finding]) -> None:
+    text = page(quick)
+    for source in ("Maekawa 1985", "Ricart-Agrawala TR-869", "Mühl lecture"):
+        assert f"## {source}" in text
+    assert all(finding.note in text for finding in quick if not finding.agrees)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--only", "nonsense"), "nothing to reproduce"),
+        (("--jobs", "0"), "at least 1 process"),
+        (("--markdown", "/nowhere/page.md"), "cannot write"),
+    ],
+)
+def test_complaints(arguments: tuple[str, ...], complaint: str) -> None:
+    done = invoke(*arguments)
+    assert isinstance(done.exception, UsageError)
+    assert complaint in str(done.exception)
+
+
+def test_the_figures_go_up_to_900_nodes_with_more_than_2n_entries() -> None:
+    assert max(chaudhuri_edward.SIZES) == 900
+    assert set(chaudhuri_edward.LOADS) == {0.05, 0.25, 0.7}
+    assert chaudhuri_edward.HOLD == 3.0

@@ -1,0 +1,672 @@
+"""Clusters over TCP, with TLS and without, on loopback; one real etcd keeps the members."""
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import peerlock
+from peerlock import Reach
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.api.status import survey
+from peerlock.api.tasks import LockNode
+from peerlock.membership.engine import ClusterError
+from peerlock.membership.etcd import EtcdEngine
+from peerlock.runtime import host, transport
+from peerlock.runtime.certificates import (
+    issue,
+    new_authority,
+    renew_authority,
+    retire_authorities,
+)
+from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, encode
+from peerlock.runtime.host import MOST_UNKNOWN
+from peerlock.runtime.tls import Files, client_context
+from peerlock.runtime.transport import host_and_port
+from tests.etcd_servers import Server, Wire, servers
+from tests.loops import delivered, in_time, on_each_loop, until
+
+LEASE = 3
+names = count(1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with servers(tmp_path_factory.mktemp("etcd")) as [one]:
+        yield one
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    """A cluster that nobody has used yet."""
+    return f"etcd://{server.address}/c{next(names)}"
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    place = tmp_path / "certs"
+    new_authority(place)
+    issue(place, "127.0.0.1", ["::1", "localhost"])
+    return place
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """The same, of another authority."""
+    place = tmp_path / "foreign"
+    new_authority(place)
+    issue(place, "127.0.0.1", ["::1", "localhost"])
+    return place
+
+
+@pytest.fixture(params=["plain", "tls"])
+def reach(request: pytest.FixtureRequest) -> Reach:
+    if request.param == "plain":
+        return Reach(listen="127.0.0.1:0", insecure=True)
+    place = request.getfixturevalue("certificates")
+    return Reach(listen="127.0.0.1:0", certificates=place)
+
+
+@pytest.fixture
+def secure(certificates: Path) -> Reach:
+    return Reach(listen="127.0.0.1:0", certificates=certificates)
+
+
+@asynccontextmanager
+async def nodes(url: str, *reaches: Reach, lease: float = LEASE) -> AsyncIterator[Any]:
+    """As many as there are ways to reach them, all ready."""
+    async with AsyncExitStack() as stack:
+        made = [
+            await stack.enter_async_context(peerlock.join(url, lease=lease, reach=reach))
+            for reach in reaches
+        ]
+        await delivered(*made)
+        yield made
+
+
+@asynccontextmanager
+async def in_use(*users: LockNode) -> AsyncIterator[Callable[[], int]]:
+    """They pass a lock to and fro all the time; how often they did.  None may lose it."""
+    entries = 0
+
+    async def work(node: LockNode) -> None:
+        nonlocal entries
+        while True:
+            async with node.lock("busy"):
+                entries += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work(node)) for node in users]
+        yield lambda: entries
+        so_far = entries
+        await until(lambda: entries > so_far + 20)
+        for task in tasks:
+            task.cancel()
+    assert sum(node.statistics().lost for node in users) == 0
+
+
+# Locks
+
+
+@on_each_loop
+async def test_locks_are_exclusive_and_handed_over(url: str, reach: Reach) -> None:
+    async with nodes(url, reach, reach, reach) as (a, b, c):
+        fences = []
+        for node in (a, b, c, a):
+            async with node.lock("x") as grant:
+                fences.append(grant.fence)
+                with pytest.raises(peerlock.WouldBlock):
+                    await (b if node is a else a).lock("x").try_acquire()
+        assert fences == sorted(set(fences))
+        held = await a.lock("x").acquire()
+        waiting = asyncio.create_task(b.lock("x").acquire(timeout=10))
+        with pytest.raises(peerlock.Timeout):
+            await c.lock("x").acquire(timeout=0.05)
+        held.release()
+        (await waiting).release()
+
+
+@on_each_loop
+async def test_readers_and_semaphores(url: str, reach: Reach) -> None:
+    async with nodes(url, reach, reach) as (a, b):
+        async with a.lock("r", shared=True), b.lock("r", shared=True):
+            with pytest.raises(peerlock.Timeout):
+                await a.lock("r").acquire(timeout=0.05)
+        async with b.lock("r"):
+            pass
+        first, second = a.semaphore("s", 2), b.semaphore("s", 2)
+        grants = [await first.acquire(), await second.acquire()]
+        with pytest.raises(peerlock.Timeout):
+            await first.acquire(timeout=0.05)
+        waiting = asyncio.create_task(a.semaphore("s", 2).acquire(timeout=10))
+        grants.pop().release()
+        grants.append(await waiting)
+        for grant in grants:
+            grant.release()
+
+
+@on_each_loop
+async def test_whoever_is_no_member_may_ask_if_he_can_show_who_he_is(
+    url: str, reach: Reach
+) -> None:
+    async with nodes(url, reach, reach) as (a, b):
+        async with a.lock("x"):
+            waiting = asyncio.create_task(b.lock("x").acquire())
+            await until(lambda: any(True for _ in b.host.node.waiting()))
+            told = await survey(url, reach)
+        (await waiting).release()
+    assert [member["answers"] for member in told["members"]] == [True, True]
+    [lock] = told["locks"]
+    assert (lock["name"], len(lock["holders"]), len(lock["waiters"])) == ("x", 1, 1)
+
+
+@on_each_loop
+async def test_what_is_lost_is_told(url: str, reach: Reach, server: Server) -> None:
+    """Somebody removes a member; it learns that, and comes back as another."""
+    async with nodes(url, reach, reach) as (a, b):
+        grant = await a.lock("x").acquire()
+        me = a.host.node.me
+        server.delete(f"/peerlock/{url.rpartition('/')[2]}/members/")
+        assert await grant.lost
+        with pytest.raises(peerlock.Lost):
+            grant.release()
+        for node in (a, b):
+            async with node.lock("x", timeout=15) as again:
+                assert again.fence > grant.fence
+        assert a.host.node.me != me
+
+
+# Addresses
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+@on_each_loop
+async def test_ipv6(url: str, reach: Reach) -> None:
+    async with nodes(url, replace(reach, listen="[::1]:0"), reach) as (six, four):
+        assert six.host.address.startswith("[::1]:")
+        for node in (six, four, six):
+            async with node.lock("x", timeout=10):
+                pass
+
+
+@on_each_loop
+async def test_host_names(url: str, reach: Reach) -> None:
+    named = replace(reach, listen="localhost:0")
+    async with nodes(url, named, named) as (a, b):
+        assert a.host.address.startswith("localhost:")
+        for node in (a, b, a):
+            async with node.lock("x", timeout=10):
+                pass
+
+
+@on_each_loop
+async def test_listening_everywhere_one_is_reached_where_etcd_is(
+    url: str, reach: Reach
+) -> None:
+    anywhere = replace(reach, listen="")
+    async with nodes(url, anywhere, replace(reach, listen="0.0.0.0:0")) as (a, b):
+        assert all(node.host.address.startswith("127.0.0.1:") for node in (a, b))
+        async with a.lock("x", timeout=10):
+            pass
+
+
+@on_each_loop
+async def test_one_may_be_reached_by_another_address(url: str, reach: Reach) -> None:
+    named = replace(reach, listen="0.0.0.0:0", advertise="localhost")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    async with Wire(port) as wire:
+        behind = replace(reach, listen=f"127.0.0.1:{port}", advertise=wire.address)
+        async with nodes(url, named, behind) as (a, b):
+            assert a.host.address.startswith("localhost:")
+            assert b.host.address == wire.address
+            assert wire.accepted == 1
+            for node in (a, b, a):
+                async with node.lock("x", timeout=10):
+                    pass
+            await wire.cut()
+            for node in (a, b, a):
+                async with node.lock("x", timeout=10):
+                    pass
+
+
+# What must be asked for by name, and what makes no sense
+
+
+def test_nobody_is_insecure_by_accident(
+    url: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PEERLOCK_CERTIFICATES", raising=False)
+    for reach in (Reach(), Reach(listen="127.0.0.1:0")):
+        with pytest.raises(UsageError, match=r"certs`, or ask for insecure by name"):
+            peerlock.join(url, reach=reach)
+    monkeypatch.setenv("PEERLOCK_CERTIFICATES", str(certificates))
+    assert peerlock.join(url, reach=Reach(listen="127.0.0.1:0")).host.transport._security
+
+
+@pytest.mark.parametrize(
+    ("reach", "text"),
+    [
+        (Reach(insecure=True, certificates="x"), "either certificates or insecure"),
+        (Reach(insecure=True, listen="a/b:1"), "is no address; write HOST:PORT"),
+        (Reach(insecure=True, listen="h:99999"), "is no address"),
+        (Reach(insecure=True, listen="h:port"), "is no address"),
+        (Reach(insecure=True, listen="[::1"), "is no address"),
+        (Reach(insecure=True, listen="[::1]7000"), "is no address"),
+        (Reach(insecure=True, listen="::1"), "is no address"),
+        (Reach(insecure=True, advertise="h:-1"), "is no address"),
+        (Reach(insecure=True, advertise=":7000"), "is no address"),
+        (Reach(certificates="/no/where"), "which certificate in /no/where is this host's"),
+    ],
+)
+def test_what_makes_no_sense(reach: Reach, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        peerlock.join("etcd://127.0.0.1:1/x", reach=reach)
+
+
+def test_one_machine_needs_none_of_it(cluster: str) -> None:
+    with pytest.raises(UsageError, match="are for etcd://"):
+        peerlock.join(cluster, reach=Reach(insecure=True))
+
+
+def test_where_nobody_can_listen(url: str) -> None:
+    async def join(listen: str) -> None:
+        async with peerlock.join(url, reach=Reach(listen=listen, insecure=True)):
+            pass
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for listen in (f"127.0.0.1:{port}", "192.0.2.1:0"):
+            with pytest.raises(ClusterError, match=f"cannot listen at {listen}: "):
+                asyncio.run(in_time(join(listen)))
+
+
+def test_a_certificate_is_found_by_the_name_that_others_dial(tmp_path: Path) -> None:
+    new_authority(tmp_path)
+    for name in ("a.example", "b.example"):
+        issue(tmp_path, name)
+    here = "etcd://127.0.0.1:1/x"
+    for reach in (Reach(listen="a.example:1"), Reach("0.0.0.0:1", "a.example:1")):
+        made = peerlock.join(here, reach=replace(reach, certificates=tmp_path))
+        assert made.host.transport._security.files.key.name == "a.example.key"
+    with pytest.raises(UsageError, match="There is none for "):
+        peerlock.join(here, reach=Reach(certificates=tmp_path))
+
+
+# Strangers
+
+
+Greeting = Callable[[LockNode, Path, Path], tuple[ssl.SSLContext | None, bytes]]
+
+
+def question(node: LockNode) -> bytes:
+    """What a member answers, if it hears it."""
+    return encode(Ask(VERSION, node.host.engine.cluster))
+
+
+def no_certificate(node: LockNode, ours: Path, foreign: Path) -> Any:
+    return ssl.create_default_context(cafile=ours / "ca.pem"), question(node)
+
+
+def foreign_certificate(node: LockNode, ours: Path, foreign: Path) -> Any:
+    mixed = Files(ours / "ca.pem", foreign / "127.0.0.1.pem", foreign / "127.0.0.1.key")
+    return client_context(mixed), question(node)
+
+
+def no_tls(node: LockNode, ours: Path, foreign: Path) -> Any:
+    return None, question(node)
+
+
+def a_web_browser(node: LockNode, ours: Path, foreign: Path) -> Any:
+    return None, b"GET / HTTP/1.1\r\n\r\n"
+
+
+def old_tls(node: LockNode, ours: Path, foreign: Path) -> Any:
+    context = client_context(Files.of_host(ours, "127.0.0.1"))._inner  # type: ignore[attr-defined]
+    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
+    return context, question(node)
+
+
+def another_cluster(node: LockNode, ours: Path, foreign: Path) -> Any:
+    context = client_context(Files.of_host(ours, "127.0.0.1"))
+    return context, encode(Ask(VERSION, "another"))
+
+
+async def heard(node: LockNode, security: ssl.SSLContext | None, said: bytes) -> bytes:
+    """All that one hears until the connection is ended from over there."""
+    where, port = host_and_port(node.host.address)
+    with suppress(OSError):
+        reader, writer = await asyncio.open_connection(
+            where, port, ssl=security, server_hostname=where if security else None
+        )
+        try:
+            writer.write(said)
+            return await reader.read()
+        finally:
+            writer.transport.abort()
+    return b""
+
+
+def no_data(heard: bytes) -> bool:
+    """Nothing, or a TLS alert (21) of two bytes."""
+    return not heard or (heard[0] == 21 and len(heard) == 7)
+
+
+@pytest.mark.parametrize(
+    "greet",
+    [
+        no_certificate,
+        foreign_certificate,
+        no_tls,
+        a_web_browser,
+        old_tls,
+        another_cluster,
+    ],
+)
+@on_each_loop
+async def test_strangers_hear_nothing(
+    url: str, secure: Reach, certificates: Path, foreign: Path, greet: Greeting
+) -> None:
+    async with nodes(url, secure, secure) as (a, b):
+        connections = len(a.host._connections)
+        async with in_use(a, b):
+            for _ in range(3):
+                security, said = greet(a, certificates, foreign)
+                assert no_data(await heard(a, security, said))
+            await until(lambda: not a.host._unknown)
+        assert len(a.host._connections) == connections
+        ours = client_context(Files.of_host(certificates, "127.0.0.1"))
+        asked = asyncio.create_task(heard(a, ours, question(a)))
+        assert await survey(url, secure)
+        asked.cancel()
+
+
+@on_each_loop
+async def test_who_is_not_trusted_gets_no_answer(
+    url: str, secure: Reach, foreign: Path
+) -> None:
+    async with nodes(url, secure) as (a,), a.lock("x"):
+        strangers = replace(secure, certificates=foreign), Reach(insecure=True)
+        for stranger in strangers:
+            told = await survey(url, stranger)
+            assert [member["answers"] for member in told["members"]] == [False]
+            assert told["locks"] == []
+        assert (await survey(url, secure))["locks"]
+
+
+@on_each_loop
+async def test_a_certificate_for_another_host_is_not_taken(
+    url: str, secure: Reach, certificates: Path, tmp_path: Path
+) -> None:
+    """Until there is one for the right host: nothing needs a restart."""
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    for name in ("ca.pem", "ca.key"):
+        (wrong / name).write_bytes((certificates / name).read_bytes())
+    issue(wrong, "elsewhere.example")
+    misled = replace(secure, certificates=wrong)
+    async with (
+        peerlock.join(url, lease=LEASE, reach=secure) as a,
+        peerlock.join(url, lease=LEASE, reach=misled) as b,
+    ):
+        with pytest.raises(peerlock.Timeout):
+            await b.lock("x").acquire(timeout=0.5)
+        issue(wrong, "elsewhere.example", ["127.0.0.1"], force=True)
+        for node in (a, b):
+            async with node.lock("x", timeout=10):
+                pass
+
+
+# Certificates are replaced
+
+
+def break_connections(*users: LockNode) -> None:
+    """New ones are made, and show what there is now."""
+    for node in users:
+        for connection in list(node.host._connections):
+            connection.end()
+
+
+@on_each_loop
+async def test_certificates_and_authorities_are_replaced_while_locks_are_used(
+    url: str, secure: Reach, certificates: Path
+) -> None:
+    old = client_context(Files.of_host(certificates, "127.0.0.1"))._inner  # type: ignore[attr-defined]
+    async with nodes(url, secure, secure) as (a, b):
+        held = await a.lock("held").acquire()
+        async with in_use(a, b) as entries:
+            for step in (
+                lambda: issue(certificates, "127.0.0.1", ["::1"], force=True),
+                lambda: renew_authority(certificates),
+                lambda: issue(certificates, "127.0.0.1", ["::1"], force=True),
+                lambda: retire_authorities(certificates),
+            ):
+                step()
+                so_far = entries()
+                break_connections(a, b)
+                await until(lambda so_far=so_far: entries() > so_far + 20)  # type: ignore[misc]
+            assert no_data(await heard(a, old, question(a)))
+        assert not held.is_lost
+        held.release()
+        assert a.host.node.view == b.host.node.view
+
+
+# Who says nothing, or too much
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "PATIENCE", 0.3)
+    monkeypatch.setattr(transport, "HANDSHAKE", 0.3)
+
+
+def half_a_hello() -> bytes:
+    """The beginning of a TLS handshake."""
+    outgoing = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, False, "h")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()[:50]
+
+
+@pytest.mark.parametrize("said", [b"", b"\0", half_a_hello()], ids=len)
+@on_each_loop
+async def test_silent_connections_are_dropped(
+    url: str, reach: Reach, said: bytes, impatient: None
+) -> None:
+    async with nodes(url, reach, reach) as (a, b):
+        connections = len(a.host._connections)
+        async with in_use(a, b):
+            began = time.monotonic()
+            assert no_data(await heard(a, None, said))
+            assert time.monotonic() - began < 5
+            await until(lambda: not a.host._unknown)
+        assert len(a.host._connections) == connections
+
+
+@on_each_loop
+async def test_who_shows_a_certificate_and_then_says_nothing_is_dropped(
+    url: str, secure: Reach, certificates: Path, impatient: None
+) -> None:
+    async with nodes(url, secure) as (a,):
+        ours = client_context(Files.of_host(certificates, "127.0.0.1"))
+        assert await heard(a, ours, b"") == b""
+        await until(lambda: not a.host._connections)
+        assert a.host.strangers == 1
+
+
+@on_each_loop
+async def test_the_kernel_looks_after_silent_peers(url: str, reach: Reach) -> None:
+    async with nodes(url, reach, reach) as (a, b):
+        for connection in {*a.host._connections, *b.host._connections}:
+            own = connection._transport.get_extra_info("socket")
+            assert own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 2
+            assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 5000
+
+
+@on_each_loop
+async def test_frames_that_are_too_large_end_the_connection(
+    url: str, reach: Reach, request: pytest.FixtureRequest
+) -> None:
+    async with nodes(url, reach, reach) as (a, b), in_use(a, b):
+        security = None
+        if reach.certificates:
+            security = client_context(Files.of_host(Path(reach.certificates), "127.0.0.1"))
+        too_large = (MOST_BYTES + 1).to_bytes(LENGTH, "big")
+        assert await heard(a, security, too_large + bytes(100)) == b""
+
+
+@on_each_loop
+async def test_a_flood_of_connections_is_borne(url: str, reach: Reach) -> None:
+    """A thousand at once: they take few descriptors, and members still get in."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with nodes(url, reach, reach) as (a, b), in_use(a, b) as entries:
+        where = host_and_port(a.host.address)
+        strangers: list[socket.socket] = []
+        before = len(os.listdir("/proc/self/fd"))
+        try:
+            while len(strangers) < min(1000, soft // 3):
+                strangers.append(socket.socket())
+                strangers[-1].setblocking(False)
+                with suppress(BlockingIOError):
+                    strangers[-1].connect(where)
+                if len(strangers) % 20 == 0:
+                    await asyncio.sleep(0)
+            so_far = entries()
+            await until(lambda: entries() > so_far + 50)
+            await until(lambda: len(a.host._unknown) <= MOST_UNKNOWN)
+            ours = len(os.listdir("/proc/self/fd")) - len(strangers) - before
+            assert ours <= MOST_UNKNOWN + 50
+            async with peerlock.join(url, lease=LEASE, reach=reach) as late:
+                async with late.lock("busy", timeout=10):
+                    pass
+        finally:
+            for stranger in strangers:
+                stranger.close()
+
+
+@on_each_loop
+async def test_who_lets_us_in_and_then_does_not_want_us_is_not_called_all_the_time(
+    url: str, reach: Reach
+) -> None:
+    """As one whose authority we do not know, or of another version."""
+    accepted = 0
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
+        accepted += 1
+        writer.close()
+
+    plain = replace(reach, insecure=True, certificates=None)
+    refusing = await asyncio.start_server(accept, "127.0.0.1", 0)
+    where = refusing.sockets[0].getsockname()
+    engine = EtcdEngine(url, LEASE)
+    try:
+        await engine.join(f"{where[0]}:{where[1]}")
+        async with peerlock.join(url, lease=LEASE, reach=plain):
+            await asyncio.sleep(1)
+            assert 2 <= accepted < 30
+    finally:
+        engine.close()
+        refusing.close()
+
+
+# etcd is away
+
+ANOTHER_PROCESS = """
+import asyncio, sys, peerlock
+
+async def main(url, certificates):
+    reach = peerlock.Reach(listen="127.0.0.1:0", certificates=certificates)
+    async with peerlock.join(url, lease=3, reach=reach) as node:
+        while True:
+            async with node.lock("busy") as grant:
+                print(grant.fence, flush=True)
+            await asyncio.sleep(0.005)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@on_each_loop
+async def test_while_etcd_is_away_for_less_than_the_lease_locks_go_on(
+    url: str, secure: Reach, certificates: Path, server: Server
+) -> None:
+    another = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        ANOTHER_PROCESS,
+        url,
+        str(certificates),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert another.stdout is not None
+    try:
+        await another.stdout.readline()
+        async with nodes(url, secure, secure) as (a, b):
+            held = await b.lock("held").acquire()
+            theirs = asyncio.create_task(fences_of(another.stdout, 10))
+            server.pause()
+            async with in_use(a, b):
+                since = time.monotonic()
+                fences = await theirs
+                await asyncio.sleep(since + 1.2 - time.monotonic())
+                assert fences == sorted(set(fences))
+            server.resume()
+            assert not held.is_lost
+            held.release()
+    finally:
+        server.resume()
+        with suppress(ProcessLookupError):
+            another.kill()
+        await another.wait()
+
+
+async def fences_of(lines: asyncio.StreamReader, number: int) -> list[int]:
+    return [int(await lines.readline()) for _ in range(number)]
+
+
+@on_each_loop
+async def test_when_etcd_is_away_for_longer_holders_are_told_before_their_lease_ends(
+    url: str, reach: Reach, server: Server
+) -> None:
+    async with nodes(url, reach, reach, lease=2) as (a, b):
+        grants = [await a.lock("x").acquire(), await b.lock("y").acquire()]
+        waiting = asyncio.create_task(b.lock("x").acquire())
+        server.signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        try:
+            for grant in grants:
+                assert await grant.lost
+            assert time.monotonic() - stopped < 2.0  # the lease of etcd cannot be over
+        finally:
+            server.signal(signal.SIGCONT)
+        again = await waiting  # who waited still waits, and is served when etcd is back
+        assert again.fence > grants[0].fence
+        again.release()
