@@ -156,6 +156,8 @@ ROWS = (
     Row("raymond-recovery", 4, 1),
     Row("raymond-recovery", 3, 1, (*LINE, "--crashes", "3")),
     Row("raymond-recovery", 3, None),
+    Row("mishra-srimani-coordinator", 2, 3),
+    Row("mishra-srimani-coordinator", 3, 1),
     Row("chaudhuri-95", 3, 2),
     Row("chaudhuri-95", 4, 1),
     Row("chaudhuri-95", 5, 1),

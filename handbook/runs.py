@@ -33,6 +33,7 @@ SPECIAL = {
     "chaudhuri-karaata": "-n 8 --schedule 5@0,8@0.5",
     "kakugawa": "-n 7 --permits 2 --schedule 2@0,4@0.5,3@1",
     "maekawa": "-n 7 --schedule 2@0,4@0.5",
+    "maekawa-takeover": "-n 7 --schedule 2@0,4@10 --crash 5@6",
     "mishra-srimani": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "mizuno-neilsen-rao": "-n 6 --schedule 2@0,6@0.5,3@1",
     "naimi-trehel": "-n 5 --schedule 2@0,4@0.5,3@1,5@8",
@@ -40,6 +41,7 @@ SPECIAL = {
     "nishio-li-manning": "-n 3 --schedule 2@0,3@1 --loss 0.1 --seed 7",
     "neilsen-mizuno": "-n 6 --topology tree --schedule 4@0,6@0.5,2@1",
     "raymond": "-n 7 --schedule 4@0,7@0.5,2@1",
+    "raymond-recovery": "-n 4 --schedule 2@0,3@6 --crash 2@8-20",
     "raymond-k": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
     "ricart-agrawala-readers-writers": (
         "-n 4 --shared 0.5 --schedule 2@0,4@0.3,3@0.6,1@0.9"

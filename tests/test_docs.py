@@ -124,6 +124,10 @@ def test_what_is_wrong_is_shown_with_its_shortest_way(book: Book) -> None:
     assert runs.SLOW["suzuki-kasami-lifo"].verdict in drawn
 
 
+def test_runs_that_are_drawn_specially_are_of_something() -> None:
+    assert set(runs.SPECIAL) <= {entry.name for entry in right_ones()}
+
+
 def test_the_drawn_ones_are_in_the_museum() -> None:
     for name in runs.SLOW:
         assert algorithm(name).family == "museum"

@@ -658,7 +658,7 @@ async def test_a_full_etcd_keeps_members_in_and_lets_none_in(
         await a.until(alone(a))
 
 
-@on_each_loop
+@in_time
 async def test_passwords(own_server: Server) -> None:
     url = fresh(own_server, user="ann:p%40ss@")
     add_users(own_server, url)

@@ -99,6 +99,7 @@ SENSIBLE_IN = {
     ("nishio-li-manning", "token_missing"),
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
+    *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),

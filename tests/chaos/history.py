@@ -154,10 +154,13 @@ class Reader:
         self._life.joined, self._life.lease = at, lease
 
     def _outside(self, at: float, why: str) -> None:
-        pass
+        """For who looks into the files."""
 
     def _lease(self, at: float, deadline: float) -> None:
         self._deadline = deadline
+
+    def _view(self, at: float, *standing: Any) -> None:
+        """For who looks into the files."""
 
     def _ask(self, at: float, number: int, name: str) -> None:
         self._life.waiting[number] = name, at

@@ -22,6 +22,7 @@ from statistics import median
 from peerlock.runtime.host import margin
 from tests.chaos.history import Fault, Held, History, Life
 
+SOON = 0.5  # seconds
 GRACE = 1.0  # a stall may have begun before it could be noticed
 SHORT = "etcd stopped, shortly"
 TOO_LONG = ("etcd stopped, too long", "etcd killed, all of it")
@@ -36,7 +37,7 @@ class Around:
     rate_before: float  # grants per second
     lost: int
     longest_gap: float  # between two grants, while it lasted
-    recovered: float | None  # until every worker had a grant again; None: not seen
+    recovered: float | None  # until who waited then was let in; None: not before the next
 
 
 @dataclass
@@ -197,7 +198,7 @@ def look_around(history: History) -> Iterator[Around]:
     """What each fault did; until the next one, or the end."""
     times = sorted(held.since for held in history.held)
     told = sorted(held.told for held in history.held if held.told is not None)
-    by_who = {life.who: sorted(h.since for h in life.held) for life in lived(history)}
+    waits = sorted((h.asked, h.since) for h in history.held if not is_kept(h.name))
     faults = sorted(history.faults, key=lambda fault: fault.begins)
     for fault in faults:
         ends = min(fault.ends, history.ends)
@@ -208,29 +209,17 @@ def look_around(history: History) -> Iterator[Around]:
         moments = [fault.begins, *times[first:last], ends]
         gaps = [b - a for a, b in pairwise(moments)]
         lost = bisect_left(told, ends) - bisect_left(told, fault.begins)
-        recovered = seconds_to_recover(history, by_who, ends, until)
+        recovered = seconds_to_recover(waits, ends, until)
         yield Around(fault, last - first, (first - before) / 3, lost, max(gaps), recovered)
 
 
-def lived(history: History) -> list[Life]:
-    return [life for life in history.lives.values() if life.joined is not None]
-
-
 def seconds_to_recover(
-    history: History, by_who: dict[str, list[float]], start: float, until: float
+    waits: list[tuple[float, float]], ends: float, until: float
 ) -> float | None:
-    """Until each process that was a member then, and stayed, had a grant again."""
-    slowest = 0.0
-    for life in lived(history):
-        assert life.joined is not None
-        if life.joined > start or min(life.died, life.ended or inf) < until:
-            continue
-        times = by_who[life.who]
-        index = bisect_left(times, start)
-        if index == len(times) or times[index] > until:
-            return None
-        slowest = max(slowest, times[index] - start)
-    return slowest
+    """Until those who waited at the end of a fault, or soon after, were let in."""
+    soon = waits[: bisect_left(waits, (ends + SOON, 0.0))]
+    slowest = max([ends, *(since for _, since in soon)])
+    return slowest - ends if slowest <= until else None
 
 
 def by_kind(around: list[Around]) -> dict[str, list[Around]]:

@@ -95,7 +95,7 @@ def kinds(verdict: Verdict) -> str:
     head = "<tr><th>fault</th><th>times</th><th>seconds, in all</th>"
     head += "<th>grants per second<br>before / during</th><th>grants lost</th>"
     head += "<th>longest time without a grant<br>median / worst</th>"
-    head += "<th>all workers in again after<br>median / worst</th></tr>"
+    head += "<th>who waited was let in after<br>median / worst</th></tr>"
     return f'<div class="scroll"><table>{head}{"".join(kind_rows(verdict))}</table></div>'
 
 
@@ -154,7 +154,7 @@ def told(one: Around) -> str:
     text = f"{lasting(one):.1f} s, {one.lost} grants lost"
     text += f", no grant for {one.longest_gap:.2f} s"
     if one.recovered is not None:
-        text += f", all in again after {one.recovered:.2f} s"
+        text += f", who waited let in after {one.recovered:.2f} s"
     return f"{text} ({more})" if more else text
 
 
@@ -169,6 +169,6 @@ def every_fault(history: History, verdict: Verdict) -> str:
     ]
     head = '<tr><th>at</th><th class="text">fault</th><th class="text">whom</th>'
     head += "<th>lasted</th><th>grants</th><th>lost</th><th>no grant for</th>"
-    head += "<th>all in again after</th></tr>"
+    head += "<th>who waited let in after</th></tr>"
     table = f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
     return f"<details><summary>{len(rows)} of them</summary>{table}</details>"

@@ -37,6 +37,6 @@ def summary(wanted: Play, history: History, verdict: Verdict) -> str:
 
 def kinds(verdict: Verdict) -> list[str]:
     head = ["fault", "times", "seconds", "grants/s before / during", "lost"]
-    head += ["no grant for", "all in again after"]
+    head += ["no grant for", "who waited let in after"]
     said = [f"| {' | '.join(head)} |", f"| --- {'| ---: ' * (len(head) - 1)}|"]
     return said + [f"| {' | '.join(row)} |" for row in kind_cells(verdict)]

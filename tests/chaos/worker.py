@@ -109,7 +109,11 @@ class Worker:
 
     async def _watch_ourselves(self) -> None:
         """Who is late because the machine is busy is not to blame for it."""
+        node, seen = self.node.host.node, (0, False, False)
         while True:
+            if (now := (node.view.number, node.member, node.running)) != seen:
+                seen = now
+                self.note("view", *now, [member.id for member in node.view.members])
             before = time.monotonic()
             await asyncio.sleep(LOOK)
             late = time.monotonic() - before - LOOK

@@ -81,7 +81,7 @@ class Show:
     def _kill(self, worker: Worker) -> None:
         """While it holds."""
         self.killed_at = time.monotonic()
-        worker.process.send_signal(signal.SIGKILL)
+        os.kill(worker.process.pid, signal.SIGKILL)
         worker.killed = True
         worker.state = "killed while it held the lock"
 
@@ -179,10 +179,17 @@ async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
             await asyncio.wait(listening, timeout=LONGEST_END)
     finally:
         for worker in show.workers:
-            if worker.process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    worker.process.kill()
-            await worker.process.wait()
+            await ended(worker.process)
+
+
+async def ended(process: asyncio.subprocess.Process) -> None:
+    """By itself, if it can."""
+    try:
+        async with asyncio.timeout(1):
+            await process.wait()
+    except TimeoutError:
+        os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 async def listen(show: Show, worker: Worker) -> None:

@@ -39,17 +39,15 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         if self._ended or not self.admits(transport):
             self.end()
-        elif self._incomplete:
-            self.buffer_updated(0)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
         arrived = self._arrived[:nbytes]
-        if self._incomplete or self._transport is None:  # it may come before we can answer
+        if self._incomplete:
             self._incomplete += arrived
-            if self._transport is None or len(self._incomplete) < self._needed:
+            if len(self._incomplete) < self._needed:
                 return
             data = bytes(self._incomplete)
         else:

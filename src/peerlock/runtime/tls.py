@@ -96,17 +96,21 @@ class Context(ssl.SSLContext):
         return context
 
 
-@dataclass(frozen=True)
 class Mutual:
     """What a transport needs to show and to see certificates."""
 
-    files: Files
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self._client: ssl.SSLContext | None = None
 
     def for_server(self) -> ssl.SSLContext:
         return server_context(self.files)
 
     def for_client(self) -> ssl.SSLContext:
-        return client_context(self.files)
+        """Always the same one: to read the files takes milliseconds, to look at them none."""
+        if self._client is None:
+            self._client = client_context(self.files)
+        return self._client
 
 
 def server_context(files: Files) -> ssl.SSLContext:

@@ -181,13 +181,13 @@ class Doorman(asyncio.Protocol):
         self._security = security
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        stranger = cast(asyncio.Transport, transport)
-        stranger.pause_reading()
+        stranger: socket.socket = transport.get_extra_info("socket").dup()
+        cast(asyncio.Transport, transport).abort()  # the copy stays open
+        stranger.setblocking(False)
         loop = asyncio.get_running_loop()
         work = loop.create_task(self._let_in(stranger))
 
         def turn_away() -> None:
-            stranger.abort()
             work.cancel()
             loop.call_soon(self._connection.connection_lost, None)
 
@@ -195,23 +195,16 @@ class Doorman(asyncio.Protocol):
         if self._connection.ended:
             turn_away()
 
-    async def _let_in(self, stranger: asyncio.Transport) -> None:
-        known = None
+    async def _let_in(self, stranger: socket.socket) -> None:
         try:
-            known = await asyncio.get_running_loop().start_tls(
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self._connection,
                 stranger,
-                self._connection,
-                self._security,
-                server_side=True,
+                ssl=self._security,
                 ssl_handshake_timeout=HANDSHAKE,
             )
-        except (OSError, RuntimeError):  # the latter is uvloop's, if it has just ended
-            pass
-        finally:
-            if known is None:
-                self._connection.connection_lost(None)
-            else:
-                self._connection.connection_made(known)
+        except OSError:
+            self._connection.connection_lost(None)
 
 
 class Security(Protocol):
