@@ -98,7 +98,10 @@ class Server:
         self._process.send_signal(number)
 
     def pause(self) -> None:
+        """When this returns, all its threads stand still."""
         self.signal(signal.SIGSTOP)
+        assert self._process is not None
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
         self.signal(signal.SIGCONT)

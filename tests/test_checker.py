@@ -201,6 +201,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("mishra-srimani", 2, 2, ""): (1704, 6342, 25, None, None),
     ("mishra-srimani", 3, 1, ""): (55069, 305390, 48, None, None),
     ("nishio-li-manning", 2, 2, ""): (10400, 45424, 22, None, None),
+    ("ricart-agrawala-failures", 2, 2, ""): (13412, 33763, 26, None, None),
+    ("maekawa-takeover", 2, 2, ""): (198, 474, 15, None, None),
+    ("raymond-recovery", 2, 2, ""): (682, 1376, 17, None, None),
+    ("mishra-srimani-coordinator", 2, 2, ""): (2383, 9223, 27, None, None),
     ("naimi-trehel-failures", 2, 2, ""): (381, 1180, 17, None, None),
     ("naimi-trehel-failures", 3, 2, ""): (42660, 191525, 30, None, None),
     ("kakugawa", 1, 2, ""): (5, 4, 4, 0, 0),
@@ -452,6 +456,16 @@ def test_faults_are_spent_once() -> None:
     gone = [search.phases(state).count(Phase.CRASHED) for state in search.states]
     assert max(gone) == 1
     assert search.exhausted
+
+
+def test_who_crashes_may_come_back_with_its_memory_lost() -> None:
+    """Nobody is stuck as long as somebody may come back, who then has forgotten."""
+    network = Network(False, crashes=1, returns=True)
+    violation = check(model("raymond", 2, (2, 1), network)).violation
+    assert violation is not None
+    assert violation.property == "deadlock"
+    kinds = [step.kind for step in violation.trace]
+    assert kinds.index(Kind.CRASH) < kinds.index(Kind.RESTART)
 
 
 # Time-outs

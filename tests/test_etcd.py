@@ -116,7 +116,7 @@ class Member:
         self._something.set()
 
     async def until(self, condition: Callable[[View], bool]) -> View:
-        """Whose newest view is like this, as the watch tells it."""
+        """Whose newest view is like this, as its watch or a renewal tells it."""
         while not condition(self.views[-1]):
             await self._something.wait()
             self._something.clear()
@@ -131,7 +131,9 @@ class Member:
         async def renew() -> None:
             while True:
                 with suppress(ClusterError):
-                    await self.engine.renew(self.me)
+                    view = (await self.engine.renew(self.me)).view
+                    if view.number > self.views[-1].number:
+                        self._told(view)
                 await asyncio.sleep(0.3)
 
         self._renewals = asyncio.create_task(renew())

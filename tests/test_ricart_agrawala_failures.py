@@ -414,7 +414,6 @@ def test_who_was_struck_off_is_told_to_restart_and_comes_back_as_a_newcomer() ->
     other = waiting()
     other.receive(1, Restart())
     assert Broadcast(NodeFailed(2)) in other.drain()
-    assert other.standing is Standing.RESTARTING
     assert other.wanted
     other.timer("restart")
     assert other.standing is Standing.JOINING

@@ -563,9 +563,9 @@ async def test_a_flood_of_connections_is_borne(url: str, reach: Reach) -> None:
             await until(lambda: len(a.host._unknown) <= MOST_UNKNOWN)
             ours = len(os.listdir("/proc/self/fd")) - len(strangers) - before
             assert ours <= MOST_UNKNOWN + 50
-            async with peerlock.join(url, lease=LEASE, reach=reach) as late:
-                async with late.lock("busy", timeout=10):
-                    pass
+            joining = peerlock.join(url, lease=LEASE, reach=reach)
+            async with joining as late, late.lock("busy", timeout=10):
+                pass
         finally:
             for stranger in strangers:
                 stranger.close()

@@ -36,6 +36,7 @@ def test_the_stories_are_there() -> None:
         ("2 dances", "this is no step of a story"),
         ("2 timer token fires", "2 has set no timer token"),
         ("1 crashes\n1 requests", "1 has crashed"),
+        ("2 restarts", "2 has not crashed"),
     ],
 )
 def test_an_impossible_step_is_named(step: str, complaint: str) -> None:

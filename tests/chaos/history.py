@@ -21,7 +21,7 @@ class Held:
     until: float = inf  # released, told, dead or its lease over, whatever was first
     deadline: float = inf  # of its lease, as its holder knew it at the end
     told: float | None = None  # that it was lost
-    left: bool = False  # released, while it was held
+    freed: float | None = None  # by its holder, who took it for its own
 
 
 @dataclass
@@ -176,7 +176,7 @@ class Reader:
 
     def _free(self, at: float, name: str, fence: int) -> None:
         held = self._open[name, fence]
-        held.left = True
+        held.freed = at
         self._over(held, at)
 
     def _lost(self, at: float, name: str, fence: int) -> None:

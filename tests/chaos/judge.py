@@ -7,7 +7,8 @@ lost, and no longer than its holder's lease on the holder's own clock.  Then:
   fences     grow, from grant to grant of a name
   stale      the store has taken no write after a newer fence was there; no update is lost;
              and whoever was refused held no valid grant
-  told       who lost a lock was told before its lease had ended
+  told       who lost a lock was told before its lease had ended, and nobody released
+             one later than that
   unserved   who waited when the faults ended, and stayed, was let in
 """
 
@@ -157,23 +158,27 @@ def look_who_was_told(history: History, verdict: Verdict) -> None:
     for life in history.lives.values():
         allowed = margin(life.lease) if life.lease else 0.0
         for held in life.held:
-            if held.told is None:
-                continue
+            knew = held.freed if held.told is None else held.told
             end = held.deadline + allowed
-            if held.told <= end:
-                verdict.least_warning = min(verdict.least_warning, end - held.told)
-            elif could_not_run(held, life, paused[life.who]):
+            if knew is None:
+                continue
+            if knew <= end:
+                if held.told is not None:
+                    verdict.least_warning = min(verdict.least_warning, end - knew)
+            elif could_not_run(held.deadline, knew, life, paused[life.who]):
                 verdict.late += 1
             else:
-                late = held.told - end
-                verdict.told_late.append(f"{held.who} was told {late:.3f} s too late")
+                what = "lost" if held.told is not None else "released"
+                text = f"{held.who} {what} {held.name} {knew - end:.3f} s after its lease"
+                verdict.told_late.append(text)
 
 
-def could_not_run(held: Held, life: Life, paused: list[tuple[float, float]]) -> bool:
+def could_not_run(
+    start: float, end: float, life: Life, paused: list[tuple[float, float]]
+) -> bool:
     """It was stopped, or the machine did not let it run, when it was to be told."""
-    assert held.told is not None
     stopped = [(a, b + GRACE) for a, b in paused] + [(a, b + 0.1) for a, b in life.stalls]
-    return any(a <= held.told and b >= held.deadline for a, b in stopped)
+    return any(a <= end and b >= start for a, b in stopped)
 
 
 def look_who_was_served(history: History, verdict: Verdict) -> None:
@@ -216,10 +221,11 @@ def look_around(history: History) -> Iterator[Around]:
 def seconds_to_recover(
     waits: list[tuple[float, float]], ends: float, until: float
 ) -> float | None:
-    """Until those who waited at the end of a fault, or soon after, were let in."""
+    """For how long those waited who did at the end of a fault, or asked soon after."""
     soon = waits[: bisect_left(waits, (ends + SOON, 0.0))]
-    slowest = max([ends, *(since for _, since in soon)])
-    return slowest - ends if slowest <= until else None
+    late = [(since - max(asked, ends), since) for asked, since in soon if since > ends]
+    slowest, since = max(late, default=(0.0, ends))
+    return slowest if since <= until else None
 
 
 def by_kind(around: list[Around]) -> dict[str, list[Around]]:

@@ -145,7 +145,7 @@ class Nemesis:
             return
         place = self._random.choice(places)
         worker = self._hosts.workers[place]
-        seconds = self._lease * self._random.choice([0.6, 1.2, 1.5, 2.0])
+        seconds = self._lease * self._random.choice([0.6, 1.3, 2.0, 2.5])
         with self._fault("worker paused", place, who=worker.who):
             worker.signal(signal.SIGSTOP)
             self._wait(seconds)

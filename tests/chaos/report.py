@@ -55,10 +55,14 @@ def figures(wanted: Play, history: History, verdict: Verdict) -> str:
         (seconds(verdict.least_warning), "least time from being told to the lease's end"),
         (seconds(verdict.closest), "least time from a loss to the next grant"),
         (f"{len(verdict.unserved)}", "waiters not served in the end"),
-        (typical(verdict.served_after), "until who waited at the end was served"),
+        (most(verdict.served_after), "until the last who waited at the end was let in"),
     ]
     tiles = "".join(f"<div><b>{b}</b><span>{text}</span></div>" for b, text in shown)
     return f'<div class="figures">{tiles}</div>'
+
+
+def most(times: list[float]) -> str:
+    return seconds(max(times, default=inf))
 
 
 def seconds(value: float) -> str:

@@ -1,9 +1,9 @@
 """How a run went, as a few lines of Markdown."""
 
 from tests.chaos.history import History
-from tests.chaos.judge import Verdict, by_kind, typical
+from tests.chaos.judge import Verdict, by_kind
 from tests.chaos.play import Play
-from tests.chaos.report import kind_cells, seconds
+from tests.chaos.report import kind_cells, most, seconds
 
 
 def summary(wanted: Play, history: History, verdict: Verdict) -> str:
@@ -25,7 +25,7 @@ def summary(wanted: Play, history: History, verdict: Verdict) -> str:
         ("least time from being told to the lease's end", seconds(verdict.least_warning)),
         ("least time from a loss to the next grant", seconds(verdict.closest)),
         ("waiters not served in the end", f"{len(verdict.unserved)}"),
-        ("wait left at the end of all faults", typical(verdict.served_after)),
+        ("until the last who waited at the end was let in", most(verdict.served_after)),
         ("processes that ended by themselves", f"{len(verdict.failed)}"),
     ]
     said = ["| figure | value |", "| --- | --- |"]

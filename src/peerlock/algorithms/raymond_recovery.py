@@ -99,8 +99,7 @@ class RaymondRecovery(Raymond):
             self.end()
 
     def receive_restart(self, j: NodeId, message: Restart) -> None:
-        if j not in self.topology.neighbours(self.me):
-            raise RemoteError(f"{j} is no neighbour")
+        self.must_be_neighbour(j)
         if not self.unadvised >> j & 1:
             self.advise(j)
             return
@@ -111,6 +110,10 @@ class RaymondRecovery(Raymond):
             self.pointed = False
             self.send(j, Restart(True))
         self.go_on()
+
+    def must_be_neighbour(self, j: NodeId) -> None:
+        if j not in self.topology.neighbours(self.me):
+            raise RemoteError(f"{j} is no neighbour")
 
     def advise(self, j: NodeId) -> None:
         yours = self.holder == j
@@ -133,6 +136,7 @@ class RaymondRecovery(Raymond):
     # Recovery
 
     def receive_advise(self, j: NodeId, message: Advise) -> None:
+        self.must_be_neighbour(j)
         if self.resting or not self.unadvised >> j & 1:
             return  # it is about an earlier failure
         both_point = message.yours and message.recovering and self.pointed

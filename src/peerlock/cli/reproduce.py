@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
 
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import (
@@ -126,13 +128,13 @@ def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
         out.print(f"\n[bold cyan]{escape(source)}[/]")
         out.print(table(list(group), "[yellow]≠[/]" if note else "[bold red]✗[/]"))
         why = escape(note) if note else "[bold red]Nobody knows why.[/]"
-        out.print(f"  {why}", soft_wrap=False)
+        out.print(Padding(why, (0, 0, 0, 3)))
     out.print(f"\n{summary(findings)}")
     for path in written:
         out.print(f"[green]wrote {escape(str(path))}[/]")
 
 
-def table(shown: Sequence[Row], sign: str) -> object:
+def table(shown: Sequence[Row], sign: str) -> Table:
     found = plain_table("", "item", "where", "paper", "measured")
     for row in shown:
         cells = (escape(cell) for cell in (row.item, row.where, row.paper, row.measured))

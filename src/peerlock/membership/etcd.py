@@ -46,9 +46,8 @@ election time-out (2 s unless told otherwise).  A lease is rounded up to what et
 and `lease` says so after joining: as nobody else goes on earlier, nobody has to stop
 earlier either.
 
-**Why the JSON gateway.**  The clients that the package registry has have been abandoned
-for years or need generated code that conflicts with others' protobuf.  gRPC itself means
-20 MB, threads of its own and trouble after a fork, which we support.  The gateway is part
+**Why the JSON gateway.**  The clients on offer speak gRPC, which takes 19 MB on disk and
+has threads of its own, and a process of ours may fork.  The gateway is part
 of every etcd server since 3.4, watches included, and needs an HTTP/1.1 parser: h11, pure
 Python, 0.2 MB, no dependencies, imported in milliseconds, and `peerlock lock` shall start
 quickly.  Sockets and TLS are asyncio's.  What it costs: with --client-cert-auth, the

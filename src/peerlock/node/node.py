@@ -592,9 +592,13 @@ class Node:
         post, slots = self._post, terms.slots
         ids = [member.id for member in self.view.members]
         mine = self._ranks[self.me]
+        last = len(ids) * slots
 
         def wire(me: NodeId) -> Slot:
             def send(to: NodeId, message: Any) -> None:
+                if not 0 < to <= last or to == me:  # somebody has told it nonsense
+                    self.statistics.remote_errors += 1
+                    return
                 post(ids[(to - 1) // slots], ToPeer(name, epoch, terms, me, to, message))
 
             def broadcast(message: Any) -> None:

@@ -278,6 +278,7 @@ class Host:
             if isinstance(error, Gone):
                 with self.guard:
                     self.node.lose_everything()
+                self.loop.call_soon(self._mind_loss)  # once this look is over
         finally:
             self._looking = False
 

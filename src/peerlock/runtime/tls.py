@@ -107,7 +107,7 @@ class Mutual:
         return server_context(self.files)
 
     def for_client(self) -> ssl.SSLContext:
-        """Always the same one: to read the files takes milliseconds, to look at them none."""
+        """Always the same: to read the files takes milliseconds, to look at them none."""
         if self._client is None:
             self._client = client_context(self.files)
         return self._client

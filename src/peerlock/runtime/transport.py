@@ -179,6 +179,7 @@ class Doorman(asyncio.Protocol):
     def __init__(self, connection: Connection, security: ssl.SSLContext) -> None:
         self._connection = connection
         self._security = security
+        self._begun = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         stranger: socket.socket = transport.get_extra_info("socket").dup()
@@ -188,6 +189,8 @@ class Doorman(asyncio.Protocol):
         work = loop.create_task(self._let_in(stranger))
 
         def turn_away() -> None:
+            if not self._begun:
+                stranger.close()
             work.cancel()
             loop.call_soon(self._connection.connection_lost, None)
 
@@ -196,6 +199,7 @@ class Doorman(asyncio.Protocol):
             turn_away()
 
     async def _let_in(self, stranger: socket.socket) -> None:
+        self._begun = True
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: self._connection,

@@ -6,6 +6,7 @@ timer fires and who crashes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +44,7 @@ class ByHand:
         self.algorithm = algorithm(name)
         self.members = tuple(range(1, nodes + 1))
         make = self.algorithm.peer
-        self._make = lambda i: make(i, self.members, **settings)
+        self._make: Callable[[NodeId], Peer] = lambda i: make(i, self.members, **settings)
         self.peers: dict[NodeId, Peer] = {i: self._make(i) for i in self.members}
         self.flying: list[Flight] = []
         self.timers: set[tuple[NodeId, str]] = set()

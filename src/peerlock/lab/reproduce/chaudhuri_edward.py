@@ -195,6 +195,7 @@ def figure_3() -> Iterator[Item]:
             {"n": list(SIZES), "load": load, "hold": HOLD},
             Towards(2, near=0.15, waver=0.06),
             partial(own_curve, SIZES, load),
+            slow=load < 0.5,
         )
 
 

@@ -192,7 +192,7 @@ class Together(Expectation):
 
     def meets(self, measured: Mapping[str, float]) -> bool:
         other = self.ratio * measured[self.other]
-        return abs(measured[self.one] - other) <= self.relative * other
+        return abs(measured[self.one] - other) <= self.relative * other + 1e-9
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Towards(Expectation):
             falls
             and min(curve) >= self.limit
             and curve[-1] < curve[0]
-            and curve[-1] - self.limit <= self.near
+            and curve[-1] - self.limit <= self.near + 1e-9
         )
 
 

@@ -93,7 +93,7 @@ def draw(title: str, curves: Curves, path: Path, best_case: bool) -> None:
     axes.set_ylabel("messages per entry")
     axes.set_title(title, loc="left")
     axes.set_xlim(left=0)
-    axes.legend(frameon=False, loc="upper left" if not best_case else "upper right")
+    axes.legend(frameon=False, loc="upper right" if best_case else "center right")
     metadata = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, dpi=160, metadata=metadata)
     pyplot.close(figure)
@@ -103,8 +103,8 @@ def readable(axes: Any, highest: float) -> None:
     """A logarithmic axis, as one curve is far above the others, with plain numbers."""
     from matplotlib.ticker import NullLocator
 
-    ticks = [y for y in (2, 3, 4, 6, 10, 15, 20, 30, 50) if y <= 2.2 * highest]
+    ticks = [y for y in (2, 3, 4, 6, 10, 15, 20, 30, 50) if y <= 1.35 * highest]
     axes.set_yscale("log")
-    axes.set_ylim(1.8, 2.2 * highest)
+    axes.set_ylim(1.8, 1.35 * highest)
     axes.set_yticks(ticks, [str(y) for y in ticks])
     axes.yaxis.set_minor_locator(NullLocator())

@@ -49,9 +49,7 @@ def _row(group: Sequence[Finding]) -> Row:
         source=first.source,
         item=first.item,
         where=_where(group),
-        paper=(", " if len(told) > 1 else "").join(told)
-        if len(told) == 1
-        else ", ".join(map(text, papers)),
+        paper=told[0] if len(told) == 1 else ", ".join(map(text, papers)),
         measured=("; " if isinstance(first.measured, dict) else ", ").join(measured),
         agrees=first.agrees,
         explained=first.explained,
@@ -60,16 +58,12 @@ def _row(group: Sequence[Finding]) -> Row:
 
 
 def _measured(finding: Finding) -> str:
-    stories = isinstance(finding.measured, list | dict) and not finding.agrees
-    if not stories and finding.measured == finding.paper and not _plain(finding.paper):
-        return "the same"
-    return text(finding.measured)
+    long = isinstance(finding.paper, dict) or _is_story(finding.paper)
+    return "the same" if long and finding.agrees else text(finding.measured)
 
 
-def _plain(value: Any) -> bool:
-    return not isinstance(value, list | dict) or all(
-        isinstance(v, int | float) for v in value
-    )
+def _is_story(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
 def _where(group: Sequence[Finding]) -> str:
@@ -94,7 +88,7 @@ def text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {text(entry)}" for key, entry in value.items())
     if isinstance(value, list):
-        if value and all(isinstance(entry, str) for entry in value):
+        if _is_story(value):
             return " / ".join(value)
         if len(value) == 2:
             return f"{text(value[0])} … {text(value[1])}"

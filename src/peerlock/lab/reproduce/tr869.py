@@ -160,6 +160,7 @@ def appendix() -> Iterator[Item]:
             AtMost(bound(3, fifo)),
             partial(measure.most_overtaken, "ricart-agrawala-listing", 3, requests, fifo),
             Because(LISTING, Exactly(sum(requests) - 1)),
+            slow=fifo,
         )
 
 
