@@ -70,6 +70,11 @@ from peerlock.node.wire import (
 # A fence is a view's number and a count within the view, the view on top, in 63 bits.
 COUNTER_BITS = 32
 
+# What an algorithm may run into if another member made up what it was told: a node that is
+# none, a list that is too short.  Whoever does that can keep the lock as well, until the
+# next view; but our users are not to blame, and all other locks go on.
+NONSENSE = (LookupError, ValueError, OverflowError)
+
 # Beyond so many batches from views that we have not seen, we take no more.
 EARLY = 1_000
 
@@ -643,25 +648,34 @@ class Node:
         lock.touched = True
         origin, receiver, content = message.sender, message.receiver, message.message
         slots = instance.slots
-        if receiver:
-            slots[receiver - slots[0].peer.me].peer.receive(origin, content)
-        else:
-            for slot in slots:
-                if slot.peer.me != origin:
-                    slot.peer.receive(origin, content)
+        try:
+            if receiver:
+                slots[receiver - slots[0].peer.me].peer.receive(origin, content)
+            else:
+                for slot in slots:
+                    if slot.peer.me != origin:
+                        slot.peer.receive(origin, content)
+        except NONSENSE as error:
+            raise RemoteError(f"{origin} sends what makes no sense: {error}") from None
         if lock.stage is OPEN:
             self._serve(lock)
 
     def _release_peer(self, slot: Slot) -> None:
         slot.here = False
-        slot.peer.release()
+        try:
+            slot.peer.release()
+        except NONSENSE:
+            self.statistics.remote_errors += 1
 
     def _request(self, slot: Slot, shared: bool) -> None:
         slot.asking, slot.shared = True, shared
-        if shared:
-            slot.peer.acquire_shared()
-        else:
-            slot.peer.acquire()
+        try:
+            if shared:
+                slot.peer.acquire_shared()
+            else:
+                slot.peer.acquire()
+        except NONSENSE:
+            self.statistics.remote_errors += 1
 
     # Letting in
 
