@@ -20,7 +20,10 @@ with atheris.instrument_imports(include=["peerlock"]):
     from fuzz import frames, nodes, seeds
 
 KEPT = Path(__file__).parent / "kept"
-HARNESSES = {"frames": (frames.harness, seeds.frames), "nodes": (nodes.harness, seeds.nodes)}
+HARNESSES = {
+    "frames": (frames.harness, seeds.frames),
+    "nodes": (nodes.harness, seeds.nodes),
+}
 LONGEST = 2_000  # bytes of an input
 MEMORY = 1_500  # MB, beyond which an input is a finding
 SLOW = 20  # seconds, likewise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from fuzz.source import Source
 from peerlock.algorithms.catalogue import CATALOGUE
@@ -51,8 +51,8 @@ def forged(source: Source) -> Any:
         return Open(name(source), forged_demand(source), held)
     if kind is Refused:
         return Refused(name(source), forged_demand(source), "no")
-    hints = [hint for field, hint in kind.__annotations__.items() if field != "name"]
-    values = [forged_terms(source) if h == "Terms" else source.integer() for h in hints]
+    hints = [hint for field, hint in get_type_hints(kind).items() if field != "name"]
+    values = [forged_terms(source) if h is Terms else source.integer() for h in hints]
     return kind(name(source), *values) if "name" in kind._fields else kind()
 
 

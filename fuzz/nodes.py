@@ -18,7 +18,7 @@ from peerlock.core.peer import RemoteError
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import COUNTER_BITS, Knobs, Node
 from peerlock.node.terms import Demand, demand
-from peerlock.node.views import Member, View
+from peerlock.node.views import Member, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import LENGTH, Seen, decode, encode
 
@@ -165,6 +165,7 @@ class World:
                 if isinstance(frame, Batch):
                     site.node.receive(sender, frame)
                 elif isinstance(frame, Seen):
+                    must_be_possible(frame.view)
                     self.show(site, frame.view)
             if link := site.node._links.get(FORGER):
                 site.forged = link._received

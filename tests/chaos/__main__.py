@@ -48,4 +48,7 @@ def tell(wanted: Play, folder: Path, report: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("chaos: interrupted; nothing of it is left")

@@ -20,15 +20,19 @@ PATIENCE = 60.0
 ROOT = Path(__file__).parents[2]
 
 
+def with_us() -> list[str]:
+    """Put before a command, it lets the kernel kill that when we are killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+
+
 class Program:
     """A process on a host; it is killed with us, however we end."""
 
     def __init__(self, network: Network, host: str, log: Path) -> None:
         self.host = host
         self.log = log
-        self._before = network.inside(host)
-        if setpriv := shutil.which("setpriv"):
-            self._before = [setpriv, "--pdeathsig", "KILL", *self._before]
+        self._before = [*with_us(), *network.inside(host)]
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, command: list[str], **environment: str) -> None:
@@ -187,7 +191,7 @@ class Hosts:
     # Starting
 
     def _start_store(self) -> None:
-        command = [sys.executable, "-m", "tests.chaos.store"]
+        command = [*with_us(), sys.executable, "-m", "tests.chaos.store"]
         self._store = subprocess.Popen(
             [*command, str(self.folder / "store.sock"), str(self.folder / "store.jsonl")],
             stdout=subprocess.PIPE,

@@ -24,7 +24,7 @@ from peerlock.cli.output import (
 )
 from peerlock.lab.reproduce.item import Finding
 from peerlock.lab.reproduce.page import page
-from peerlock.lab.reproduce.rows import Row, rows
+from peerlock.lab.reproduce.rows import Row, by_reason, rows
 from peerlock.lab.reproduce.run import chosen
 from peerlock.lab.reproduce.run import reproduce as run
 
@@ -124,9 +124,10 @@ def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
     differing = [row for row in told if not row.agrees]
     if differing:
         out.print("\n[bold yellow]Where they disagree[/]")
-    for (source, note), group in groupby(differing, key=lambda r: (r.source, r.note)):
-        out.print(f"\n[bold cyan]{escape(source)}[/]")
-        out.print(table(list(group), "[yellow]≠[/]" if note else "[bold red]✗[/]"))
+    for reason in by_reason(differing):
+        note = reason[0].note
+        out.print(f"\n[bold cyan]{escape(reason[0].source)}[/]")
+        out.print(table(reason, "[yellow]≠[/]" if note else "[bold red]✗[/]"))
         why = escape(note) if note else "[bold red]Nobody knows why.[/]"
         out.print(Padding(why, (0, 0, 0, 3)))
     out.print(f"\n{summary(findings)}")

@@ -70,6 +70,9 @@ from peerlock.node.wire import (
 # A fence is a view's number and a count within the view, the view on top, in 63 bits.
 COUNTER_BITS = 32
 
+# Long before, a new view has been asked for: see `fences_run_out`.
+MOST_COUNTED = 3 << (COUNTER_BITS - 2)
+
 # What an algorithm may run into if another member made up what it was told: a node that is
 # none, a list that is too short.  Whoever does that can keep the lock as well, until the
 # next view; but our users are not to blame, and all other locks go on.
@@ -307,6 +310,8 @@ class Node:
         link = self._links.get(sender)
         if link is None:
             raise RemoteError(f"{sender} is not in view {batch.view}")
+        if not 0 <= batch.counter < MOST_COUNTED:
+            raise RemoteError(f"{sender} cannot have seen {batch.counter:,} grants")
         messages = link.accept(batch)
         self._counter = max(self._counter, batch.counter)
         for message in messages:
@@ -483,9 +488,13 @@ class Node:
 
     def _receive_opened(self, sender: MemberId, message: Opened) -> None:
         name, epoch, terms = message
+        self._must_be_said_by_home(sender, name)
         lock = self.locks.get(name)
         if lock is None or lock.stage is not Stage.OPENING:
             raise RemoteError(f"{sender} opens what we do not want")
+        held = lock.terms if name in self._entering else None
+        if held and held != terms._replace(start=held.start):
+            raise RemoteError(f"{sender} opens what we hold on other terms")
         self._join_epoch(lock, epoch, terms)
         lock.stage = Stage.OPEN
         lock.terms = terms
@@ -494,6 +503,7 @@ class Node:
         self._serve(lock)
 
     def _receive_refused(self, sender: MemberId, message: Refused) -> None:
+        self._must_be_said_by_home(sender, message.name)
         lock = self.locks.get(message.name)
         if lock is None or lock.stage is not Stage.OPENING:
             raise RemoteError(f"{sender} refuses what we do not want")
@@ -509,6 +519,7 @@ class Node:
         waiter.on_refused(why)
 
     def _receive_recall(self, sender: MemberId, message: Recall) -> None:
+        self._must_be_said_by_home(sender, message.name)
         lock = self.locks.get(message.name)
         if lock is None or lock.stage is not Stage.OPEN:
             return  # we have closed it by ourselves in the meantime
@@ -541,6 +552,7 @@ class Node:
         self.homes.close(sender, message.name, message.epoch)
 
     def _receive_forget(self, sender: MemberId, message: Forget) -> None:
+        self._must_be_said_by_home(sender, message.name)
         lock = self.locks.get(message.name)
         if lock is None or lock.instance is None or lock.stage is Stage.OPEN:
             return
@@ -559,6 +571,10 @@ class Node:
     def _must_be_home(self, name: str) -> None:
         if self._home(name) != self.me:
             raise RemoteError(f"we are not the home of {name!r}")
+
+    def _must_be_said_by_home(self, sender: MemberId, name: str) -> None:
+        if self._home(name) != sender:
+            raise RemoteError(f"{sender} is not the home of {name!r}")
 
     @property
     def _crowded(self) -> bool:

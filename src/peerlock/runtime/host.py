@@ -16,7 +16,7 @@ from typing import Any, cast
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed, Watching
 from peerlock.node.node import Knobs, Node
-from peerlock.node.views import Member, MemberId, View
+from peerlock.node.views import Member, MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
 from peerlock.runtime.connection import Connection
@@ -408,6 +408,7 @@ class Host:
             if not self.node.member:
                 self._mind_loss()
         elif type(frame) is Seen:
+            must_be_possible(frame.view)
             self._see(frame.view)
         else:
             raise Garbage("a frame that has no place here")
@@ -419,6 +420,7 @@ class Host:
                 if isinstance(frame, Ask):
                     connection.send(Told(self.describe()))
                     return
+                must_be_possible(frame.view)
                 self._unknown.pop(connection, None)
                 self._incoming[connection] = frame.sender
                 self._see(frame.view)

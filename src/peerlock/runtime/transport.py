@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import socket
 import ssl
@@ -107,6 +108,8 @@ class Tcp:
         self._family = socket.AF_INET6 if ":" in near[0] else socket.AF_INET
         self._host, self._port = host_and_port(listen)
         self._advertised = host_and_port(advertise) if advertise else None
+        if self._advertised and not self._advertised[0]:
+            raise UsageError(f"{advertise!r} is no address that others could dial")
         self._near = near
         self._security = security
         self._server: asyncio.Server | None = None
@@ -220,13 +223,10 @@ class Security(Protocol):
 
 def host_and_port(text: str) -> tuple[str, int]:
     """HOST:PORT, HOST, [IPv6]:PORT or [IPv6]; the port is 0 unless given."""
-    host, bracket, rest = text.removeprefix("[").partition("]")
-    if not bracket:
-        host, _, rest = text.rpartition(":") if ":" in text else (text, "", "")
-    port = rest.removeprefix(":")
-    if not (port.isdecimal() or not port) or int(port or 0) > 65535 or "/" in host:
+    parts = re.fullmatch(r"(?:\[([^][/]+)\]|([^][/:]*))(?::([0-9]*))?", text)
+    if parts is None or int(parts[3] or 0) > 65535:
         raise UsageError(f"{text!r} is no address; write HOST:PORT or [IPv6]:PORT")
-    return host, int(port or 0)
+    return parts[1] or parts[2] or "", int(parts[3] or 0)
 
 
 def address(host: str, port: int) -> str:

@@ -108,7 +108,7 @@ def worst_case() -> Iterator[Item]:
 
 SELF = (
     "The paper counts what a link-node asks of itself. A message to oneself is none here, "
-    "and 2 + 1/√n − 1/n remain; the same counted as the paper does stands below."
+    "and 2 + 1/√n − 1/n remain. Counted as the paper does, in another item, it agrees."
 )
 
 

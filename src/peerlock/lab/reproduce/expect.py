@@ -174,24 +174,22 @@ class Ahead(Expectation):
 
 @dataclass(frozen=True)
 class Together(Expectation):
-    """Of curves at one place, one is to another as `ratio` is to 1."""
+    """Of curves at one place, two are close to each other."""
 
     one: str
     other: str
     relative: float
-    ratio: float = 1.0
 
     @property
     def paper(self) -> str:
-        times = "" if self.ratio == 1 else f"{self.ratio:g} times "
-        return f"{self.one} about {times}{self.other}"
+        return f"{self.one} about {self.other}"
 
     @property
     def compared(self) -> str:
         return f"within {100 * self.relative:g} %"
 
     def meets(self, measured: Mapping[str, float]) -> bool:
-        other = self.ratio * measured[self.other]
+        other = measured[self.other]
         return abs(measured[self.one] - other) <= self.relative * other + 1e-9
 
 

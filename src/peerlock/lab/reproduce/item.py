@@ -79,5 +79,5 @@ def meets(expected: Expectation, measured: Any) -> bool:
     """What could not be measured, and is a text that says why, meets nothing but texts."""
     try:
         return expected.meets(measured)
-    except (TypeError, KeyError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from peerlock.lab.reproduce.figures import drawable, file_name
 from peerlock.lab.reproduce.item import Finding
-from peerlock.lab.reproduce.rows import Row, rows
+from peerlock.lab.reproduce.rows import Row, by_reason, rows
 
 OPENING = """\
 # What was reproduced
@@ -63,9 +63,9 @@ def _table(shown: Sequence[Row]) -> Iterator[str]:
 
 
 def _reasons(differing: Sequence[Row]) -> Iterator[str]:
-    for (source, note), group in groupby(differing, key=lambda row: (row.source, row.note)):
-        yield f"**{source}.** {note or 'Not explained.'}"
-        yield "\n".join(_table(list(group)))
+    for group in by_reason(differing):
+        yield f"**{group[0].source}.** {group[0].note or 'Not explained.'}"
+        yield "\n".join(_table(group))
 
 
 def _cell(text: str) -> str:

@@ -31,6 +31,14 @@ def rows(findings: Sequence[Finding]) -> list[Row]:
     return [_row(group) for group in groups.values()]
 
 
+def by_reason(shown: Sequence[Row]) -> list[list[Row]]:
+    """Those of one source that have the same note, together."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in shown:
+        groups.setdefault((row.source, row.note), []).append(row)
+    return list(groups.values())
+
+
 def _alike(finding: Finding) -> tuple[object, ...]:
     others = [(k, str(v)) for k, v in finding.parameters.items() if k not in BY_SIZE]
     return finding.source, finding.item, finding.agrees, finding.note, *others
@@ -38,23 +46,28 @@ def _alike(finding: Finding) -> tuple[object, ...]:
 
 def _row(group: Sequence[Finding]) -> Row:
     first = group[0]
-    if len(group) > 2 and isinstance(first.measured, dict):
-        papers = [first.paper]
-        measured = [text(first.measured), "…", text(group[-1].measured)]
-    else:
-        papers = [finding.paper for finding in group]
-        measured = [_measured(finding) for finding in group]
-    told = list(dict.fromkeys(map(text, papers)))
+    measured = [_measured(finding) for finding in group]
+    papers = [text(finding.paper) for finding in group]
+    apart = "; " if isinstance(first.measured, dict) else ", "
     return Row(
         source=first.source,
         item=first.item,
         where=_where(group),
-        paper=told[0] if len(told) == 1 else ", ".join(map(text, papers)),
-        measured=("; " if isinstance(first.measured, dict) else ", ").join(measured),
+        paper=_joined(papers, apart),
+        measured=_joined(measured, apart),
         agrees=first.agrees,
         explained=first.explained,
         note=first.note,
     )
+
+
+def _joined(texts: Sequence[str], apart: str) -> str:
+    """One for all where they are no numbers and the same; of long ones, the ends."""
+    if len(set(texts)) == 1 and not texts[0][:1].isdigit():
+        return texts[0]
+    if apart == "; " and len(texts) > 2:
+        texts = [texts[0], "…", texts[-1]]
+    return apart.join(texts)
 
 
 def _measured(finding: Finding) -> str:
@@ -74,9 +87,13 @@ def _where(group: Sequence[Finding]) -> str:
         if key not in (*BY_SIZE, "L", "load", "order")
     }
     load = str(group[0].parameters.get("load", ""))
+    if load[:1].isdigit():
+        load = f"load {load}"
     order = str(group[0].parameters.get("order", ""))
     parts = [f"n = {', '.join(sizes)}", load, order]
-    parts += [f"{key} {text(value)}" for key, value in more.items()]
+    for key, value in more.items():
+        each = value if isinstance(value, list) else [value]
+        parts.append(f"{key} {', '.join(map(text, each))}")
     return "; ".join(part for part in parts if part)
 
 
