@@ -17,9 +17,9 @@ from fuzz.source import Source
 from peerlock.core.peer import RemoteError
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import COUNTER_BITS, Knobs, Node
-from peerlock.node.terms import Demand, demand
+from peerlock.node.terms import Demand, demand, settle
 from peerlock.node.views import Member, View, must_be_possible
-from peerlock.node.wire import Batch
+from peerlock.node.wire import Batch, Go, Message, Open, Opened, Ready
 from peerlock.runtime.codec import LENGTH, Seen, decode, encode
 
 FORGER, BYSTANDER = 3, 4
@@ -68,6 +68,7 @@ class Site:
         self.users: list[User] = []
         self.inbox: deque[tuple[int, bytes]] = deque()  # from whom, and what
         self.forged = 0  # messages the forger has sent here in this view
+        self.asked: list[Open] = []  # of the forger
         self.fence = 0  # the last one
 
     def pick(self, source: Source, state: State) -> User | None:
@@ -114,6 +115,7 @@ class World:
         everybody = View(1, tuple(Member(i, f"h:{i}", i) for i in (1, 2, 3)))
         for site in self.sites:
             site.node.see(everybody, site.id)
+        self.behave(self.sites[0])
 
     def run(self) -> None:
         for _ in range(MOST_STEPS):
@@ -131,6 +133,8 @@ class World:
     def flush(self, site: Site) -> None:
         """What is sent to the other honest node goes its way; the rest is for nobody."""
         for to, batch in site.node.drain():
+            if to == FORGER:
+                site.asked += [m for m in batch.messages if isinstance(m, Open)]
             for other in self.sites:
                 if other.node.me == to and other is not site:
                     other.inbox.append((site.node.me, encode(batch)))
@@ -150,6 +154,22 @@ class World:
         first = site.forged + 1
         batch = forged_batch(self.source, node.me, node.view.number, first)
         self.hand(site, FORGER, encode(batch))
+
+    def behave(self, site: Site) -> None:
+        """The forger does what it should, and what is on its way arrives: without that,
+        little would ever happen."""
+        for each in self.sites:
+            said: list[Message] = [Ready(), Go()]
+            for asked in each.asked:
+                terms = asked.held or settle(asked.demand, 0)
+                said.append(Opened(asked.name, 1, terms))
+            each.asked.clear()
+            node = each.node
+            batch = Batch(node.me, node.view.number, each.forged + 1, 0, 0, tuple(said))
+            self.hand(each, FORGER, encode(batch))
+        for each in (*self.sites, *self.sites):
+            self.flush(each)
+            self.deliver_all(each)
 
     def forge_bytes(self, site: Site) -> None:
         data = self.source.bytes()
@@ -271,7 +291,7 @@ class World:
 STEPS: list[Callable[[World, Site], None]] = [
     World.forge,
     World.forge,
-    World.forge,
+    World.behave,
     World.forge_bytes,
     World.deliver,
     World.deliver_all,

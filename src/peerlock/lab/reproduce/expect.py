@@ -108,7 +108,7 @@ class Order(Expectation):
 
     @property
     def compared(self) -> str:
-        return f"at most {self.formula} = {tidy(self.bound)}"
+        return f"at most {self.formula}"
 
     def meets(self, measured: float) -> bool:
         return self.least <= measured <= self.bound + 1e-9

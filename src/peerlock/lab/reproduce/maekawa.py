@@ -402,7 +402,7 @@ def section_8() -> Iterator[Item]:
             SOURCE,
             "§8.2: 4(K−1) under heavy demand",
             {"n": n, "K": k, "load": "heavy"},
-            Near(4 * (k - 1), relative=0.02) if n > 3 else AtMost(4 * (k - 1)),
+            Near(4 * (k - 1), relative=0.02),
             partial(measure.mean, heavy),
             slow=slow,
         )

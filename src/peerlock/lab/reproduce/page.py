@@ -16,8 +16,7 @@ Every table, figure and bound that the papers give, recomputed by `peerlock repr
 runs are simulated, stories replayed message by message, bounds searched in all schedules.
 This page is what `make reproduce` writes; the same seeds give the same numbers.
 
-Whether a measurement agrees is decided by a comparison that is stated with each item
-(`compared` in the JSON): exactly where the paper is exact, otherwise within a tolerance.
+Whether a measurement agrees is decided by the comparison that stands beside it: exactly where the paper is exact, otherwise within a tolerance.
 A disagreement counts as explained only if the explanation predicts a value and that value
 is what was measured. The tables of the survey and of the lecture have no delays, so none
 are compared."""
@@ -55,10 +54,11 @@ def _sum(findings: Sequence[Finding]) -> str:
 
 
 def _table(shown: Sequence[Row]) -> Iterator[str]:
-    yield "| item | where | paper | measured |"
-    yield "| --- | --- | --- | --- |"
+    yield "| item | where | paper | measured | compared |"
+    yield "| --- | --- | --- | --- | --- |"
     for row in shown:
-        cells = map(_cell, (row.item, row.where, row.paper, row.measured))
+        texts = (row.item, row.where, row.paper, row.measured, row.compared)
+        cells = map(_cell, texts)
         yield f"| {' | '.join(cells)} |"
 
 

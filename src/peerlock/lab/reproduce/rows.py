@@ -19,6 +19,7 @@ class Row:
     where: str
     paper: str
     measured: str
+    compared: str
     agrees: bool
     explained: bool
     note: str
@@ -55,6 +56,7 @@ def _row(group: Sequence[Finding]) -> Row:
         where=_where(group),
         paper=_joined(papers, apart),
         measured=_joined(measured, apart),
+        compared=", ".join(dict.fromkeys(f.parameters["compared"] for f in group)),
         agrees=first.agrees,
         explained=first.explained,
         note=first.note,

