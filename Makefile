@@ -4,8 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 10000
 SECONDS ?= 300
+MINUTES ?= 5
 
-.PHONY: demo tour test bench bench-locks check-all docs reproduce soak chaos clean
+.PHONY: demo tour test bench bench-locks bench-many fuzz check-all docs reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -28,6 +29,16 @@ bench: .venv/ready
 bench-locks: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m bench.locks
+
+# Clusters on many machines, on loopback, beside etcd's own lock.
+bench-many: .venv/ready
+	$(BIN)/python -m bench.many
+
+# What comes over the wire, made up by a fuzzer: make fuzz MINUTES=60
+fuzz: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python -m fuzz frames --minutes $(MINUTES)
+	$(BIN)/python -m fuzz nodes --minutes $(MINUTES)
 
 # Every algorithm at the larger sizes: docs/checked.md has the results.
 check-all: .venv/ready

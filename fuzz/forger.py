@@ -38,7 +38,7 @@ def forged_terms(source: Source) -> Terms:
 
 
 def forged(source: Source) -> Any:
-    kind = source.choice([*MESSAGES, *[ToPeer] * 12])
+    kind: Any = source.choice([*MESSAGES, *[ToPeer] * 12])
     if kind is ToPeer:
         terms = forged_terms(source)
         entry = BY_NAME.get(terms.algorithm, SERVING[0])
@@ -64,4 +64,5 @@ def forged_batch(source: Source, to: int, view: int, first: int) -> Batch:
     if odd < 192:
         return batch
     field = source.choice(("view", "first", "received", "counter", "to"))
-    return batch._replace(**{field: source.integer()})
+    odd_one: dict[str, Any] = {field: source.integer()}
+    return batch._replace(**odd_one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 
 from fuzz.forger import SERVING, forged
@@ -29,8 +30,8 @@ def frames() -> Iterator[bytes]:
     yield from (WHOLE + encode(frame) for frame in firsts)
     generator = Random(1)
     for kind in MESSAGES:
-        while type(message := forged(Source(generator.randbytes(40)))) is not kind:
-            pass
+        made = (forged(Source(generator.randbytes(40))) for _ in count())
+        message = next(message for message in made if type(message) is kind)
         yield WHOLE + encode(Batch(1, 3, 1, 0, 0, (message,)))
     for entry in SERVING:
         for kind in entry.peer.messages:

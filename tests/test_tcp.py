@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ from peerlock.runtime.certificates import (
 )
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, encode
 from peerlock.runtime.host import MOST_UNKNOWN
-from peerlock.runtime.tls import Files, client_context
-from peerlock.runtime.transport import host_and_port
+from peerlock.runtime.tls import Files, Mutual, client_context
+from peerlock.runtime.transport import Tcp, host_and_port
 from tests.etcd_servers import Server, Wire, servers
 from tests.loops import delivered, in_time, on_each_loop, until
 
@@ -265,7 +266,14 @@ def test_nobody_is_insecure_by_accident(
         with pytest.raises(UsageError, match=r"certs`, or ask for insecure by name"):
             peerlock.join(url, reach=reach)
     monkeypatch.setenv("PEERLOCK_CERTIFICATES", str(certificates))
-    assert peerlock.join(url, reach=Reach(listen="127.0.0.1:0")).host.transport._security
+    assert shown_by(peerlock.join(url, reach=Reach(listen="127.0.0.1:0")))
+
+
+def shown_by(node: LockNode) -> Files:
+    assert isinstance(node.host.transport, Tcp)
+    security = node.host.transport._security
+    assert isinstance(security, Mutual)
+    return security.files
 
 
 @pytest.mark.parametrize(
@@ -314,7 +322,7 @@ def test_a_certificate_is_found_by_the_name_that_others_dial(tmp_path: Path) -> 
     here = "etcd://127.0.0.1:1/x"
     for reach in (Reach(listen="a.example:1"), Reach("0.0.0.0:1", "a.example:1")):
         made = peerlock.join(here, reach=replace(reach, certificates=tmp_path))
-        assert made.host.transport._security.files.key.name == "a.example.key"
+        assert shown_by(made).key.name == "a.example.key"
     with pytest.raises(UsageError, match="There is none for "):
         peerlock.join(here, reach=Reach(certificates=tmp_path))
 
@@ -461,16 +469,16 @@ async def test_certificates_and_authorities_are_replaced_while_locks_are_used(
     async with nodes(url, secure, secure) as (a, b):
         held = await a.lock("held").acquire()
         async with in_use(a, b) as entries:
-            for step in (
-                lambda: issue(certificates, "127.0.0.1", ["::1"], force=True),
-                lambda: renew_authority(certificates),
-                lambda: issue(certificates, "127.0.0.1", ["::1"], force=True),
-                lambda: retire_authorities(certificates),
-            ):
+            reissue = partial(issue, certificates, "127.0.0.1", ["::1"], force=True)
+            renew = partial(renew_authority, certificates)
+            retire = partial(retire_authorities, certificates)
+            steps: list[Callable[[], object]] = [reissue, renew, reissue, retire]
+            for step in steps:
                 step()
                 so_far = entries()
                 break_connections(a, b)
-                await until(lambda so_far=so_far: entries() > so_far + 20)  # type: ignore[misc]
+                while entries() < so_far + 20:
+                    await asyncio.sleep(0)
             assert no_data(await heard(a, old, question(a)))
         assert not held.is_lost
         held.release()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.chaos.network import why_not
 from tests.chaos.play import ALGORITHMS, Play, play
-from tests.chaos.report import page
+from tests.chaos.report import figure, page
 from tests.chaos.summary import summary
 
 
@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--report", type=Path, default=Path("out/chaos.html"))
     parser.add_argument("--keep", type=Path, help="the histories, in this new folder")
+    parser.add_argument("--figure", type=Path, help="a close-up of a cut in halves, as SVG")
     options = parser.parse_args()
     if why := why_not():
         print(f"chaos: {why}", file=sys.stderr)
@@ -31,15 +32,17 @@ def main() -> int:
     )
     if options.keep:
         options.keep.mkdir(parents=True)
-        return tell(wanted, options.keep, options.report)
+        return tell(wanted, options.keep, options.report, options.figure)
     with tempfile.TemporaryDirectory(prefix="plchaos", dir="/tmp") as folder:
-        return tell(wanted, Path(folder), options.report)
+        return tell(wanted, Path(folder), options.report, options.figure)
 
 
-def tell(wanted: Play, folder: Path, report: Path) -> int:
+def tell(wanted: Play, folder: Path, report: Path, drawn: Path | None) -> int:
     history, verdict = play(wanted, folder)
     report.parent.mkdir(parents=True, exist_ok=True)
     report.write_text(page(wanted, history, verdict))
+    if drawn:
+        drawn.write_text(figure(history, verdict, "cut in halves"))
     text = summary(wanted, history, verdict)
     report.with_suffix(".md").write_text(text)
     print(text)

@@ -30,9 +30,12 @@ class Impossible(Exception):
 
 
 def run(*command: str, stdin: str = "") -> str:
-    done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=PATIENCE
-    )
+    try:
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Impossible(str(error)) from None
     if done.returncode:
         raise Impossible(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout

@@ -146,11 +146,26 @@ def close_ups(history: History, verdict: Verdict) -> str:
         legend(),
     ]
     for kind, ones in by_kind(verdict.around).items():
-        worst = max(ones, key=lambda one: (one.lost, one.longest_gap))
+        worst = worst_of(ones)
         drawn = close_up(history, worst.fault)
         caption = f"{escape(kind)}<small>{escape(worst.fault.whom)}, {told(worst)}</small>"
         said.append(f"<figure><figcaption>{caption}</figcaption>{drawn}</figure>")
     return "".join(said)
+
+
+def figure(history: History, verdict: Verdict, kind: str) -> str:
+    """A close-up of one kind as a file of its own; nothing if there was none."""
+    ones = by_kind(verdict.around).get(kind)
+    if not ones:
+        return ""
+    drawn = close_up(history, worst_of(ones).fault)
+    head, _, rest = drawn.partition(">")
+    name = ' xmlns="http://www.w3.org/2000/svg"'
+    return f"{head}{name}><style>{STYLE.read_text()}</style>{rest}\n"
+
+
+def worst_of(ones: list[Around]) -> Around:
+    return max(ones, key=lambda one: (one.lost, one.longest_gap))
 
 
 def told(one: Around) -> str:

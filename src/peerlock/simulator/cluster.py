@@ -533,7 +533,7 @@ class Cluster:
             if way.generation != generation or not way.up:
                 return
             if sender.muted and sender.paused_until > self.now and not sender.dead:
-                way.last_arrival = sender.paused_until
+                way.last_arrival = max(way.last_arrival, sender.paused_until)
                 self.at(sender.paused_until, receiver, arrive)
             else:
                 receiver.receive(me, batch)

@@ -16,7 +16,8 @@ Every table, figure and bound that the papers give, recomputed by `peerlock repr
 runs are simulated, stories replayed message by message, bounds searched in all schedules.
 This page is what `make reproduce` writes; the same seeds give the same numbers.
 
-Whether a measurement agrees is decided by the comparison that stands beside it: exactly where the paper is exact, otherwise within a tolerance.
+Whether a measurement agrees is decided by the comparison that stands beside it: exactly
+where the paper is exact, otherwise within a tolerance.
 A disagreement counts as explained only if the explanation predicts a value and that value
 is what was measured. The tables of the survey and of the lecture have no delays, so none
 are compared."""
