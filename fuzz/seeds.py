@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from random import Random
+from typing import Any
 
 from fuzz.forger import SERVING, forged
 from fuzz.frames import WHOLE
@@ -29,7 +30,8 @@ def frames() -> Iterator[bytes]:
     ]
     yield from (WHOLE + encode(frame) for frame in firsts)
     generator = Random(1)
-    for kind in MESSAGES:
+    kinds: list[Any] = list(MESSAGES)
+    for kind in kinds:
         made = (forged(Source(generator.randbytes(40))) for _ in count())
         message = next(message for message in made if type(message) is kind)
         yield WHOLE + encode(Batch(1, 3, 1, 0, 0, (message,)))

@@ -25,6 +25,7 @@ from peerlock.api.status import survey
 from peerlock.api.tasks import LockNode
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.etcd import EtcdEngine
+from peerlock.node.views import View
 from peerlock.runtime import host, transport
 from peerlock.runtime.certificates import (
     issue,
@@ -32,7 +33,7 @@ from peerlock.runtime.certificates import (
     renew_authority,
     retire_authorities,
 )
-from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, encode
+from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen, encode
 from peerlock.runtime.host import MOST_UNKNOWN
 from peerlock.runtime.tls import Files, Mutual, client_context
 from peerlock.runtime.transport import Tcp, host_and_port
@@ -539,16 +540,31 @@ async def test_the_kernel_looks_after_silent_peers(url: str, reach: Reach) -> No
             assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 5000
 
 
+def trusted(reach: Reach) -> ssl.SSLContext | None:
+    """Somebody whom members let in, if certificates are what they want to see."""
+    if reach.certificates is None:
+        return None
+    return client_context(Files.of_host(Path(reach.certificates), "127.0.0.1"))
+
+
 @on_each_loop
-async def test_frames_that_are_too_large_end_the_connection(
-    url: str, reach: Reach, request: pytest.FixtureRequest
-) -> None:
+async def test_frames_that_are_too_large_end_the_connection(url: str, reach: Reach) -> None:
     async with nodes(url, reach, reach) as (a, b), in_use(a, b):
-        security = None
-        if reach.certificates:
-            security = client_context(Files.of_host(Path(reach.certificates), "127.0.0.1"))
         too_large = (MOST_BYTES + 1).to_bytes(LENGTH, "big")
-        assert await heard(a, security, too_large + bytes(100)) == b""
+        assert await heard(a, trusted(reach), too_large + bytes(100)) == b""
+
+
+@on_each_loop
+async def test_views_that_cannot_be_are_not_believed(url: str, reach: Reach) -> None:
+    async with nodes(url, reach, reach) as (a, b), in_use(a, b):
+        view, me = a.host.node.view, a.host.node.me
+        twice = View(view.number + 1, (view.members[0], view.members[0]))
+        for odd in (View(2**31, view.members), View(-1, ()), twice):
+            said = encode(Hello(VERSION, a.host.engine.cluster, me, odd))
+            assert await heard(a, trusted(reach), said) == b""
+            fine = encode(Hello(VERSION, a.host.engine.cluster, me, view))
+            assert await heard(a, trusted(reach), fine + encode(Seen(odd))) == b""
+        assert a.host.node.view == view
 
 
 @on_each_loop

@@ -26,7 +26,6 @@ from tests.chaos.history import Fault, Held, History, Life
 SOON = 0.5  # seconds
 GRACE = 1.0  # a stall may have begun before it could be noticed
 SHORT = "etcd stopped, shortly"
-TOO_LONG = ("etcd stopped, too long", "etcd killed, all of it")
 
 
 @dataclass
@@ -226,6 +225,21 @@ def seconds_to_recover(
     late = [(since - max(asked, ends), since) for asked, since in soon if since > ends]
     slowest, since = max(late, default=(0.0, ends))
     return slowest if since <= until else None
+
+
+def short_outages(around: list[Around], lease: float) -> list[Around]:
+    """Of all of etcd, shorter than the lease, when nothing else was wrong or had been."""
+    return [
+        one
+        for one in around
+        if one.fault.kind == SHORT
+        and not any(
+            other is not one
+            and other.fault.begins < one.fault.ends
+            and other.fault.ends > one.fault.begins - lease
+            for other in around
+        )
+    ]
 
 
 def by_kind(around: list[Around]) -> dict[str, list[Around]]:

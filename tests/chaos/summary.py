@@ -1,7 +1,7 @@
 """How a run went, as a few lines of Markdown."""
 
 from tests.chaos.history import History
-from tests.chaos.judge import Verdict, by_kind
+from tests.chaos.judge import Verdict, by_kind, short_outages, typical
 from tests.chaos.play import Play
 from tests.chaos.report import kind_cells, most, seconds
 
@@ -28,11 +28,20 @@ def summary(wanted: Play, history: History, verdict: Verdict) -> str:
         ("until the last who waited at the end was let in", most(verdict.served_after)),
         ("processes that ended by themselves", f"{len(verdict.failed)}"),
     ]
+    facts.append(("etcd stopped, shortly, and nothing else wrong", short(wanted, verdict)))
     said = ["| figure | value |", "| --- | --- |"]
     said += [f"| {name} | {value} |" for name, value in facts]
     said += ["", *kinds(verdict)]
     said += ["", *(f"- {violation[:1000]}" for violation in verdict.violations[:20])]
     return "\n".join(said).strip() + "\n"
+
+
+def short(wanted: Play, verdict: Verdict) -> str:
+    ones = short_outages(verdict.around, wanted.lease)
+    if not ones:
+        return "–"
+    lost, gaps = sum(one.lost for one in ones), [one.longest_gap for one in ones]
+    return f"{len(ones)} times: {lost} grants lost, no grant for {typical(gaps)}"
 
 
 def kinds(verdict: Verdict) -> list[str]:
