@@ -7,7 +7,8 @@
      some milliseconds
   c  the same after a fifth of a second: etcd looks after those who have just begun to wait
      ten times a second only, and hands over faster to those who have waited for longer
-  d  two processes on one lock, nothing to do inside: grants in total
+  d  two processes on one lock, nothing to do inside: grants in total; ours may take it
+     again a bounded number of times before the other one gets it, etcd's are in turn
   e  from the SIGKILL of a holder to the grant of one that waits, with leases of 2 s; with
      an etcd older than 3.5.13, whose leases end too early, we wait for two of them
   f  from a change of the members to the moment at which the last of them goes on:

@@ -49,3 +49,23 @@ async def test_a_timer_that_comes_a_little_early_does_not_let_the_lease_run_on(
         await asyncio.sleep(0.001)
 
     assert 0 <= time.monotonic() - host.node.deadline < 5
+
+
+@on_each_loop
+async def test_who_has_lost_its_lease_leaves_its_users_the_time_to_stop() -> None:
+    """It could be in again within milliseconds, and then others have what was lost."""
+    engine = MemoryEngine(f"of {asyncio.get_running_loop()}", 2.0)
+    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    await host.start()
+    first, ends = host.node.me, time.monotonic() + 0.3
+    host._renewed_until(ends)  # told 0.2 s before
+
+    while host.node.member:
+        await asyncio.sleep(0.001)
+    told = time.monotonic()
+    while not host.node.member:
+        await asyncio.sleep(0.001)
+
+    assert host.node.me != first
+    assert told < ends <= time.monotonic()
+    await host.stop()

@@ -82,6 +82,7 @@ class Host:
         self._told_to_flush = False
         self._stopped = False
         self._end_of_lease: asyncio.TimerHandle | None = None
+        self._others_wait_until = -inf  # when nobody renews it, our place is free
         self.started = False
         self.loop = cast(asyncio.AbstractEventLoop, None)  # until we have started
 
@@ -238,6 +239,7 @@ class Host:
         self._renewed_until(joined.deadline)
         with self.guard:
             self.node.see(joined.view, joined.me)
+        self._others_wait_until = joined.deadline
         self._go_with(joined.view)
         self._spread(joined.view)
         self._see(self._newest)
@@ -284,7 +286,7 @@ class Host:
 
     async def _look_once(self) -> None:
         if not self.node.member:
-            await self._join()
+            await self._join_again()
             return
         me = self.node.me
         renewed = await self.engine.renew(me)
@@ -297,13 +299,26 @@ class Host:
         if renewed.changed:
             self._spread(renewed.view)
         if not self.node.member:
-            await self._join()
+            await self._join_again()
+
+    async def _join_again(self) -> None:
+        """Who joins gives up its old place, and what it held there is free for others.
+
+        Our users have been told a margin before that, so as to stop in time: they must
+        have it, however soon we could be in again.
+        """
+        left = self._others_wait_until - time.monotonic()
+        if self.engine.lease is not None and 0 < left <= margin(self.engine.lease):
+            await asyncio.sleep(left)
+        await self._join()
 
     def _renewed_until(self, deadline: float) -> None:
         """Our users lose what they hold a little before others can have it."""
         if deadline == inf:
             return
         assert self.engine.lease is not None
+        if self.node.member:
+            self._others_wait_until = deadline
         deadline -= margin(self.engine.lease)
         with self.guard:
             self.node.renewed(deadline)
