@@ -1,5 +1,6 @@
 """What tests of real locks share."""
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from peerlock.membership.place import VARIABLE
+
+# Who is started in the background ignores Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

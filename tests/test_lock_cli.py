@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -265,6 +266,7 @@ def test_the_command_can_read_from_the_terminal(shell: Shell) -> None:
     os.write(terminal, b"hello\n")
     seen = b""
     while b"got hello" not in seen:
+        assert select.select([terminal], [], [], DEADLINE)[0], seen
         seen += os.read(terminal, 1000)
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)

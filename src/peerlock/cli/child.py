@@ -16,6 +16,9 @@ from collections.abc import Sequence
 # What a command that cannot be run ends with, as flock(1) has it.
 CANNOT_RUN = 69
 
+# Who starts us in the background may want SIGINT to be ignored; these are Python's doing.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
 
 class Child:
     def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
@@ -77,7 +80,8 @@ def wait_and_run(
     try:
         os.setpgid(0, 0)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+            if number in IGNORED_BY_PYTHON or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         fence, inherited, _, _ = socket.recv_fds(told, 100, 1)
         if not fence:
             os._exit(0)  # our parent has given up
