@@ -169,3 +169,17 @@ def test_a_name_is_not_a_lock_and_a_semaphore_at_once() -> None:
     witness.granted("x", 0, held("b", 2))
     with pytest.raises(Misrule, match="take x for different things"):
         witness.granted("x", 2, held("c", 3))
+
+
+def run_all(seeds: list[int]) -> None:
+    for seed in seeds:
+        Cluster(Story(seed)).run()
+
+
+def test_clocks_that_differ_need_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow clock keeps a lease for longer than the engine; without a margin, too long."""
+    skewed = [seed for seed in range(1, 1200) if Cluster(Story(seed)).skewed]
+    assert 200 < len(skewed) < 400
+    monkeypatch.setattr("peerlock.simulator.cluster.MARGIN", 0.0)
+    with pytest.raises(Misrule):
+        run_all(skewed)

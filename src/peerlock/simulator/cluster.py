@@ -36,6 +36,11 @@ TICK = 1.0
 TURN = 0.00002  # until a process has worked off what is at hand
 STEP = 0.0005  # a message, a transaction: half a millisecond, more or less
 REMEMBER = 5.0
+
+# In some stories clocks run at different rates.  A lease then counts as run out a little
+# early, as `runtime.host.margin` has it.
+SKEW = 0.05
+MARGIN = LEASE / 10
 HOLD = 0.005
 LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
 
@@ -167,11 +172,11 @@ class User(Waiter):
 
         def valid() -> bool:
             holds = self.state is State.HOLDING and not process.dead
-            return holds and cluster.now < deadline()
+            return holds and process.clock() < deadline()
 
         if self not in process.users:
             raise Misrule(f"{process.name} grants {self.name} to who gave up")
-        if not cluster.now < deadline():
+        if not process.clock() < deadline():
             raise Misrule(f"{process.name} grants {self.name} after its lease")
         self.held = Held(process.name, self.fence, self.demand.shared, valid)
         cluster.tell(process, f"gets {self.name} with fence {self.fence}")
@@ -223,7 +228,17 @@ class Process:
         self.turning = False
         self.users: dict[User, None] = {}
         self.ways: dict[MemberId, Connection] = {}
-        self.node = Node(lambda: cluster.now, cluster.knobs)
+        self.rate = cluster.clock_rate()
+        self.node = Node(self.clock, cluster.knobs)
+
+    def clock(self) -> float:
+        """Its own, which may run faster or slower than the engine's."""
+        return self.cluster.now * self.rate
+
+    def own(self, deadline: float) -> float:
+        """The engine's deadline on this clock, counted from the question, less a margin."""
+        asked_at = deadline - LEASE
+        return asked_at * self.rate + LEASE - self.cluster.margin
 
     # Life
 
@@ -275,7 +290,7 @@ class Process:
         return partial(self._joined, view, me, asked_at)
 
     def _joined(self, view: View, me: MemberId, asked_at: float) -> None:
-        self.node.renewed(asked_at + LEASE)
+        self.node.renewed(self.own(asked_at + LEASE))
         self.see(view, me)
         self.spread(view)
 
@@ -288,7 +303,7 @@ class Process:
 
     def _renewed(self, deadline: float, view: View, changed: bool) -> None:
         if deadline > -inf:
-            self.node.renewed(deadline)
+            self.node.renewed(self.own(deadline))
         self.see(view)
         if changed:
             self.spread(view)
@@ -414,6 +429,9 @@ class Cluster:
     def __init__(self, story: Story, log: Callable[[str], None] | None = None) -> None:
         self.story = story
         self.rng = Random(story.seed)
+        self._clocks = Random(f"clocks {story.seed}")
+        self.skewed = self._clocks.random() < 0.25  # clocks run at different rates
+        self.margin = MARGIN if self.skewed else 0.0
         self.now = 0.0
         self.events = 0
         self.happened: Counter[str] = Counter()
@@ -465,6 +483,9 @@ class Cluster:
         return self.now < self.story.troubled and self.rng.random() < self.devotion
 
     # Time
+
+    def clock_rate(self) -> float:
+        return self._clocks.choice((1 - SKEW, 1.0, 1 + SKEW)) if self.skewed else 1.0
 
     def after(
         self, delay: float, process: Process | None, action: Callable[[], Any]
