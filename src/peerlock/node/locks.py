@@ -187,7 +187,8 @@ class Lock:
     @property
     def unused(self) -> bool:
         """Nobody here holds it or wants it, and no algorithm thinks so either."""
-        if self.waiters or self.holders or self.stage is Stage.OPENING:
+        asked = self.switching or self.stage is Stage.OPENING  # and the answer will come
+        if self.waiters or self.holders or asked:
             return False
         return not any(s.asking or s.here for s in self.slots)
 
