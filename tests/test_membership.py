@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import pytest
 import peerlock
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership import sqlite
-from peerlock.membership.engine import ClusterError, Gone
+from peerlock.membership.engine import ClusterError, Gone, Joined
 from peerlock.membership.memory import MemoryEngine
 from peerlock.membership.place import engine_for, own_directory, private_directory
 from peerlock.membership.sqlite import SqliteEngine
@@ -177,6 +178,26 @@ def test_many_processes_that_join_at_once_get_numbers_of_their_own(path: Path) -
     finally:
         for process in processes:
             end(process)
+
+
+def test_one_looks_while_another_makes_the_database(
+    path: Path, one: Engine, two: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ThreadPoolExecutor(1) as other:
+        made: list[Future[Joined]] = []
+
+        class Slow(sqlite3.Connection):
+            def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+                found = super().execute(statement, *values)
+                if statement == "PRAGMA user_version" and not made:
+                    made.append(other.submit(two.join, "two"))
+                    wait(made, timeout=0.3)  # it is done, or it waits for us
+                return found
+
+        connect = sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Slow))
+        first = one.join("one")
+        assert first.me != made[0].result().me
 
 
 def test_many_threads_make_one_database(path: Path) -> None:

@@ -260,7 +260,10 @@ class SqliteEngine:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Make it ours; what is not ours is left as it was found."""
-        if not self._is_ours(db):
+        db.execute("BEGIN")  # or what we read is from before and after somebody makes it
+        is_ours = self._is_ours(db)
+        db.execute("COMMIT")
+        if not is_ours:
             db.execute("BEGIN IMMEDIATE")
             if not self._is_ours(db):
                 self._create(db)
