@@ -110,7 +110,7 @@ def test_every_message_of_every_algorithm_comes_out_as_it_went_in(
 def test_every_type_of_message_of_an_algorithm_has_a_number_of_its_own(
     entry: Algorithm,
 ) -> None:
-    kinds = codec._kinds(entry.name)
+    kinds = codec.KINDS[entry.name]
     assert sorted(number for number, _ in kinds.values()) == list(range(len(kinds)))
     assert set(kinds) == set(entry.peer.messages)
 

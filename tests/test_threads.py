@@ -73,7 +73,7 @@ class Thread(threading.Thread):
 def users(*nodes: LockNode) -> int:
     total = 0
     for node in nodes:
-        with node.guard:
+        with node.host.guard:
             for lock in node.host.node.locks.values():
                 total += len(lock.holders) + len(lock.waiters)
     return total

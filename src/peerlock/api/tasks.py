@@ -81,14 +81,16 @@ class Grant(Waiter):
     # What the node tells us
 
     def on_granted(self) -> None:
-        self._settle(None)
+        future = self._future
+        if future is not None and not future.done():
+            future.set_result(None)
 
     def on_refused(self, why: str) -> None:
-        self._settle(Conflict(f"{self.name!r}: {why}"))
+        self._fail(Conflict(f"{self.name!r}: {why}"))
 
     def on_probed(self, busy: bool) -> None:
         if busy:
-            self._settle(WouldBlock(f"{self.name!r} is held by somebody else"))
+            self._fail(WouldBlock(f"{self.name!r} is held by somebody else"))
 
     def on_lost(self) -> None:
         if self._lost is not None and not self._lost.done():
@@ -103,19 +105,15 @@ class Grant(Waiter):
         return self._future
 
     def abandon(self) -> None:
-        self._settle(ClusterError("the node has left the cluster"))
+        self._fail(ClusterError("the node has left the cluster"))
 
     def over(self) -> None:
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(False)
 
-    def _settle(self, error: Exception | None) -> None:
-        future = self._future
-        if future is not None and not future.done():
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
+    def _fail(self, error: Exception) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)
 
 
 class Lock:
@@ -369,6 +367,4 @@ def join(
     """
     engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    host = Host(engine, transport, knobs)
-    host.describe = lambda: describe(host.node)
-    return LockNode(host)
+    return LockNode(Host(engine, transport, knobs, describe))

@@ -133,7 +133,7 @@ class Lock:
         self.timeout = timeout
         self._host = node.host
         self._pure = node.host.node
-        self._guard = node.guard
+        self._guard = node.host.guard
         self._held: list[Grant] = []
 
     def __repr__(self) -> str:
@@ -280,9 +280,8 @@ class Lock:
 class LockNode:
     """This process in the cluster: `with peerlock.sync.join() as node`."""
 
-    def __init__(self, host: Host, guard: Any) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
-        self.guard = guard
         self._leaving = threading.Lock()
         self._loop = new_event_loop()
         self._thread = threading.Thread(
@@ -326,7 +325,7 @@ class LockNode:
         return Lock(self, name, wanted, timeout)
 
     def statistics(self) -> Statistics:
-        with self.guard:
+        with self.host.guard:
             return self.host.node.statistics.copy()
 
     def leave(self) -> None:
@@ -357,12 +356,4 @@ def join(
     """Become a member, at once; peerlock.join() tells what the arguments are for."""
     engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    guard = threading.Lock()
-    host = Host(engine, transport, knobs, guard)
-
-    def described() -> dict[str, Any]:
-        with guard:
-            return describe(host.node)
-
-    host.describe = described
-    return LockNode(host, guard)
+    return LockNode(Host(engine, transport, knobs, describe))

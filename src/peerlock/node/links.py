@@ -47,10 +47,12 @@ class Link:
     def owes_acknowledgement(self) -> bool:
         return self._received > self._told
 
-    def post(self, message: Message) -> None:
+    def post(self, message: Message) -> bool:
+        """Whether it is full now."""
         self._kept.append(message)
         self._fresh.append(message)
         self._last += 1
+        return len(self._kept) >= FULL
 
     def batch(self, to: MemberId, view: int, counter: int) -> Batch:
         """What is new, and what we received."""
@@ -69,17 +71,15 @@ class Link:
 
     def accept(self, batch: Batch) -> tuple[Message, ...]:
         """What of it is new here."""
-        self._acknowledged(batch.received)
+        unknown = self._last - batch.received  # whether it has arrived
+        if unknown < 0:
+            raise RemoteError(f"message {batch.received} was acknowledged, and never sent")
+        kept = self._kept
+        while len(kept) > unknown:
+            kept.popleft()
         messages = batch.messages
         known = self._received + 1 - batch.first  # how many of them we have already
         if not 0 <= known < len(messages):
             return ()
         self._received += len(messages) - known
         return messages[known:] if known else messages
-
-    def _acknowledged(self, number: int) -> None:
-        if number > self._last:
-            raise RemoteError(f"message {number} was acknowledged, and never sent")
-        kept = self._kept
-        for _ in range(len(kept) - (self._last - number)):
-            kept.popleft()

@@ -134,10 +134,6 @@ class Slot:
     def cancel_timer(self, name: str) -> NoReturn:
         raise AssertionError("no algorithm that serves locks has timers")
 
-    @property
-    def idle(self) -> bool:
-        return self.here and not self.users
-
 
 class Instance:
     """This node's part in one run of the algorithm: a peer for each that may be inside."""
@@ -159,6 +155,7 @@ class Lock:
         "marked",
         "name",
         "recalled",
+        "slots",
         "stage",
         "switching",
         "terms",
@@ -177,12 +174,17 @@ class Lock:
     def afresh(self) -> None:
         """Nothing is known of it, but who holds and waits here."""
         self.stage = Stage.SHUT
-        self.instance: Instance | None = None
+        self.take_part(None)
         self.recalled = False  # to be closed as soon as nobody holds it here
         self.switching = False  # we have asked for other terms
         self.marked = False  # the node will look at it at its next turn
         self.free: Slot | None = None  # may be taken at once, by who makes this demand:
         self.agreed: Demand | None = None
+
+    def take_part(self, instance: Instance | None) -> None:
+        """In this run of the algorithm; in none any more."""
+        self.instance = instance
+        self.slots = instance.slots if instance else []
 
     @property
     def unused(self) -> bool:
@@ -191,10 +193,6 @@ class Lock:
         if self.waiters or self.holders or asked:
             return False
         return not any(s.asking or s.here for s in self.slots)
-
-    @property
-    def slots(self) -> list[Slot]:
-        return self.instance.slots if self.instance else []
 
     def users(self) -> tuple[int, int]:
         """How many here hold it or want it for sure, and how many of these are readers."""

@@ -239,9 +239,7 @@ class Node:
             return
         if slot.only:
             lock.free = slot
-        if not lock.marked:
-            lock.marked = True
-            self._marked.append(lock)
+        self._mark(lock)
 
     def _receive_probe(self, sender: MemberId, message: Probe) -> None:
         lock = self.locks.get(message.name)
@@ -403,6 +401,11 @@ class Node:
         """Somebody is in a view that we have not seen."""
         return bool(self._early)
 
+    @property
+    def calls_for_flush(self) -> bool:
+        """There is something to say, a turn is wanted, or a view must be waited for."""
+        return bool(self._dirty or self._marked or self._resting or self._early)
+
     def drain(self) -> list[tuple[MemberId, Batch]]:
         """What is to be sent; a host without a connection says `connected` once it has."""
         if not self._dirty:
@@ -441,8 +444,7 @@ class Node:
         link = self._links.get(member)
         if link is None:
             return  # we have just lost everything
-        link.post(message)
-        if link.full:
+        if link.post(message):
             self._full.add(member)
         self._dirty[member] = None
         said = message.message if type(message) is ToPeer else message
@@ -530,7 +532,7 @@ class Node:
     def _wind_up(self, lock: Lock) -> None:
         """It is to be closed: let go of what nobody uses; when that is all, say so."""
         for slot in lock.slots:
-            if slot.idle:
+            if slot.here and not slot.users:
                 self._release_peer(slot)
         if not any(slot.here or slot.asking for slot in lock.slots):
             reopening = lock.switching
@@ -557,7 +559,7 @@ class Node:
         if lock is None or lock.instance is None or lock.stage is Stage.OPEN:
             return
         if lock.instance.epoch == message.epoch:
-            lock.instance = None
+            lock.take_part(None)
             self._forget_if_unused(lock)
 
     def _forget_if_unused(self, lock: Lock) -> None:
@@ -605,7 +607,7 @@ class Node:
             must_make_sense(terms, members)
             wiring = self._wiring(lock.name, epoch, terms)
             instance = make_instance(epoch, terms, members, rank, wiring)
-            lock.instance = instance
+            lock.take_part(instance)
         return instance
 
     def _wiring(self, name: str, epoch: int, terms: Terms) -> Callable[[NodeId], Slot]:
@@ -633,7 +635,8 @@ class Node:
 
     def _receive_to_peer(self, sender: MemberId, message: ToPeer) -> None:
         name, epoch, terms, origin, receiver, _ = message
-        slots, first = terms.slots, self._ranks[self.me] * terms.slots + 1
+        slots = terms.slots
+        first = self._ranks[self.me] * slots + 1
         if (origin - 1) // slots != self._ranks[sender]:
             raise RemoteError(f"{sender} speaks for {origin}")
         if receiver and not first <= receiver < first + slots:
@@ -657,7 +660,7 @@ class Node:
         try:
             self._pass_on(lock, instance, message)
         except RemoteError:
-            lock.instance = None
+            lock.take_part(None)
             self._forget_if_unused(lock)
 
     def _pass_on(self, lock: Lock, instance: Instance, message: ToPeer) -> None:
@@ -711,13 +714,16 @@ class Node:
         while lock.waiters and self._ask(lock):
             self._start_turns(lock)
             self._let_in_whom_we_can(lock)
-        idle = [slot for slot in lock.slots if slot.idle]
-        if idle:
-            if idle[0].only and not lock.waiters:
-                lock.free = idle[0]
-            if not lock.marked:
-                lock.marked = True
-                self._marked.append(lock)
+        for slot in lock.slots:
+            if slot.here and not slot.users:
+                if slot.only and not lock.waiters:
+                    lock.free = slot
+                self._mark(lock)
+
+    def _mark(self, lock: Lock) -> None:
+        if not lock.marked:
+            lock.marked = True
+            self._marked.append(lock)
 
     def _start_turns(self, lock: Lock) -> None:
         """Our peers that have just been granted begin to count."""
@@ -815,7 +821,7 @@ class Node:
             self._let_in_whom_we_can(lock)
         lock.free = None
         for slot in lock.slots:
-            if slot.idle:
+            if slot.here and not slot.users:
                 self._release_peer(slot)
                 if lock.waiters and not slot.resting:
                     slot.resting = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import reduce
 from operator import attrgetter, or_
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
+from msgspec.structs import astuple
 
 from peerlock.algorithms.catalogue import UsageError, algorithm
 from peerlock.core.peer import RemoteError
@@ -63,7 +64,8 @@ def _struct(tag: int, message: type) -> type[msgspec.Struct]:
 TAGS = {message: tag for tag, message in enumerate(MESSAGES)}
 STRUCTS = {message: _struct(tag, message) for message, tag in TAGS.items()}
 ORIGINALS = {struct: message for message, struct in STRUCTS.items()}
-
+TO_PEER = TAGS[ToPeer]
+ToPeerStruct: Any = STRUCTS[ToPeer]
 
 BUNDLE = 4
 
@@ -91,8 +93,9 @@ class Garbage(RemoteError):
 def encode(frame: Frame) -> bytes:
     """With its length in front; a batch that is too large becomes several."""
     if type(frame) is Batch:
-        body = encoder.encode((BUNDLE, *frame[:-1], _bare(frame)))
-        if len(body) > MOST_BYTES and len(frame.messages) > 1:
+        messages = [_bare(message) for message in frame.messages]
+        body = encoder.encode((BUNDLE, *frame[:-1], messages))
+        if len(body) > MOST_BYTES and len(messages) > 1:
             return b"".join(map(encode, _halves(frame)))
     else:
         body = encoder.encode(frame)
@@ -108,29 +111,30 @@ def _halves(batch: Batch) -> tuple[Batch, Batch]:
     )
 
 
-def _bare(batch: Batch) -> list[tuple[Any, ...]]:
-    return [
-        _bare_to_peer(message)
-        if type(message) is ToPeer
-        else (TAGS[type(message)], *message)
-        for message in batch.messages
-    ]
+def _bare(message: Message) -> tuple[Any, ...]:
+    if type(message) is not ToPeer:
+        return (TAGS[type(message)], *message)
+    name, epoch, terms, sender, receiver, content = message
+    kind, take_apart = KINDS[terms.algorithm][type(content)]
+    return (TO_PEER, name, epoch, (*terms,), sender, receiver, kind, take_apart(content))
 
 
-def _bare_to_peer(message: ToPeer) -> tuple[Any, ...]:
-    content = message.message
-    kind, fields = _kinds(message.terms.algorithm)[type(content)]
-    return (TAGS[ToPeer], *message[:-1], kind, fields(content))
+TakeApart = Callable[[Any], tuple[Any, ...]]
 
 
-@cache
-def _kinds(name: str) -> dict[type, tuple[int, Callable[[Any], tuple[Any, ...]]]]:
-    """For each type of message of an algorithm: its number, and how to take it apart."""
-    types = algorithm(name).peer.messages
-    return {kind: (i, _taking_apart(kind)) for i, kind in enumerate(types)}
+class Kinds(dict[str, dict[type, tuple[int, TakeApart]]]):
+    """By algorithm: the number of each type of message, and how to take it apart."""
+
+    def __missing__(self, name: str) -> dict[type, tuple[int, TakeApart]]:
+        types = algorithm(name).peer.messages
+        self[name] = {kind: (i, _taking_apart(kind)) for i, kind in enumerate(types)}
+        return self[name]
 
 
-def _taking_apart(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+KINDS = Kinds()
+
+
+def _taking_apart(kind: type) -> TakeApart:
     names = list(get_type_hints(kind))
     if not names:
         return lambda content: ()
@@ -157,25 +161,32 @@ def decode(body: bytes | memoryview) -> Frame:
         raise Garbage(str(error)) from None
 
 
+# A named tuple is made faster without the function that checks how many values there are.
+named: Callable[..., Any] = tuple.__new__
+
+
 def _batch(bundle: Any) -> Batch:
-    to, view, first, received, counter, messages = msgspec.structs.astuple(bundle)
-    return Batch(to, view, first, received, counter, tuple(map(_original, messages)))
+    messages = tuple([_original(struct) for struct in bundle.messages])
+    return named(Batch, (*astuple(bundle)[:-1], messages))  # type: ignore[no-any-return]
 
 
 def _original(struct: Any) -> Message:
-    message = ORIGINALS[type(struct)]
-    if message is not ToPeer:
-        return message(*msgspec.structs.astuple(struct))  # type: ignore[no-any-return]
-    name, epoch, terms, sender, receiver, kind, content = msgspec.structs.astuple(struct)
-    make, decoder = _makers(terms.algorithm)[kind]
-    fields = decoder.decode(content)
-    return ToPeer(name, epoch, terms, sender, receiver, make(*fields))
+    if type(struct) is not ToPeerStruct:
+        return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
+    *head, kind, content = astuple(struct)
+    make, decoder = MAKERS[struct.terms.algorithm][kind]
+    return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
 
 
-@cache
-def _makers(name: str) -> list[tuple[type, msgspec.msgpack.Decoder[Any]]]:
-    """For each number of a type of message: the type, and a decoder of its fields."""
-    return [(kind, _decoder(kind)) for kind in algorithm(name).peer.messages]
+class Makers(dict[str, list[tuple[type, msgspec.msgpack.Decoder[Any]]]]):
+    """By algorithm: each type of message, and a decoder of its fields."""
+
+    def __missing__(self, name: str) -> list[tuple[type, msgspec.msgpack.Decoder[Any]]]:
+        self[name] = [(kind, _decoder(kind)) for kind in algorithm(name).peer.messages]
+        return self[name]
+
+
+MAKERS = Makers()
 
 
 def _decoder(kind: type) -> msgspec.msgpack.Decoder[Any]:

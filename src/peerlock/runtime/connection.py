@@ -44,16 +44,15 @@ class Connection(asyncio.BufferedProtocol):
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
-        arrived = self._arrived[:nbytes]
+        data = bytes(self._arrived[:nbytes])
         if self._incomplete:
-            self._incomplete += arrived
+            self._incomplete += data
             if len(self._incomplete) < self._needed:
                 return
             data = bytes(self._incomplete)
-        else:
-            data = bytes(arrived)
+            self._incomplete.clear()
+            self._needed = LENGTH
         start, end = 0, len(data)
-        self._needed = LENGTH
         try:
             while end - start >= LENGTH:
                 length = int.from_bytes(data[start : start + LENGTH], "big")
@@ -69,7 +68,8 @@ class Connection(asyncio.BufferedProtocol):
         except RemoteError:
             self.end()
             return
-        self._incomplete = bytearray(data[start:])
+        if start < end:
+            self._incomplete += data[start:]
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from math import inf
@@ -55,15 +56,14 @@ class Host:
         engine: Engine,
         transport: Transport,
         knobs: Knobs | None = None,
-        guard: contextlib.AbstractContextManager[Any] | None = None,
-        describe: Callable[[], dict[str, Any]] | None = None,
+        describe: Callable[[Node], dict[str, Any]] = lambda node: {},
     ) -> None:
         self.engine = engine
         self.node = Node(time.monotonic, knobs)
-        self.guard = guard or contextlib.nullcontext()
+        self.guard = threading.Lock()
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
-        self.describe = describe or dict
+        self.describe = describe
         self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
         self.strangers = 0  # connections that were refused
         self.on_renewal: Callable[[float], None] = lambda deadline: None
@@ -417,10 +417,13 @@ class Host:
         if sender is None:
             self._first_frame(connection, frame)
         elif type(frame) is Batch:
+            node = self.node
             with self.guard:
-                self.node.receive(sender, frame)
-            self.flush()
-            if not self.node.member:
+                node.receive(sender, frame)
+                followed = node.calls_for_flush
+            if followed:
+                self.flush()
+            if not node.member:
                 self._mind_loss()
         elif type(frame) is Seen:
             must_be_possible(frame.view)
@@ -433,7 +436,9 @@ class Host:
             expected = (VERSION, self.engine.cluster)
             if (frame.version, frame.cluster) == expected and not self._stopped:
                 if isinstance(frame, Ask):
-                    connection.send(Told(self.describe()))
+                    with self.guard:
+                        told = Told(self.describe(self.node))
+                    connection.send(told)
                     return
                 must_be_possible(frame.view)
                 self._unknown.pop(connection, None)
