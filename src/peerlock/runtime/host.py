@@ -268,6 +268,12 @@ class Host:
             self._looking = True
             self._spawn(self._look())
 
+    def _suspect_death(self) -> None:
+        """Somebody cannot be reached.  Whoever keeps the members knows, and may tell us
+        by itself: then a hundred of us need not ask, again and again."""
+        if not isinstance(self.engine, Watching):
+            self._look_soon()
+
     async def _look(self) -> None:
         try:
             while not self._stopped:
@@ -386,8 +392,8 @@ class Host:
                 await self.transport.connect(self._addresses[member], connection)
                 if not connection.is_open:
                     raise ConnectionResetError
-            except OSError:  # it may be dead: whoever keeps the members knows
-                self._look_soon()
+            except OSError:
+                self._suspect_death()
                 await self._pause(way)
                 continue
             way.dialling = False
@@ -461,8 +467,8 @@ class Host:
                 if other in self._addresses:
                     self._dial(other)
                 break
-        if member in self._addresses and not self._stopped:
-            self._look_soon()  # is it dead?
+        if member in self._addresses:
+            self._suspect_death()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work)

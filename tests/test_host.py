@@ -1,0 +1,46 @@
+"""What a host does about members that it cannot reach."""
+
+from collections.abc import Callable
+
+import pytest
+
+from peerlock.membership.engine import Renewed
+from peerlock.membership.memory import MemoryEngine
+from peerlock.node.views import MemberId, View
+from peerlock.runtime.host import Host
+from peerlock.runtime.transport import Tcp
+from tests.loops import on_each_loop, until
+
+NOBODY = "127.0.0.1:9"
+
+
+class Asked(MemoryEngine):
+    times = 0
+
+    async def renew(self, me: MemberId) -> Renewed:
+        self.times += 1
+        return await super().renew(me)
+
+
+class Watching(Asked):
+    on_change: Callable[[View | None], None]
+
+    def __init__(self, name: str, lease: float | None) -> None:
+        super().__init__(name, lease)
+        self.on_change = lambda view: None
+
+
+@pytest.mark.parametrize("kind", [Asked, Watching])
+@on_each_loop
+async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
+    kind: type[Asked],
+) -> None:
+    engine = kind(f"out of reach, {kind.__name__}", None)
+    other = (await engine.join(NOBODY)).me
+    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    await host.start()
+    try:
+        await until(lambda: host._ways[other].pause > 0.05)  # after half a dozen attempts
+        assert not engine.times if kind is Watching else engine.times > 3
+    finally:
+        await host.stop()
