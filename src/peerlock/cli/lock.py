@@ -137,10 +137,6 @@ def lock_command(
     shell: str | None,
     exclusive: bool,
     permits: int | None,
-    listen: str,
-    advertise: str | None,
-    certificates: str | None,
-    insecure: bool,
     **options: object,
 ) -> None:
     """Run COMMAND while holding the lock NAME, which is held once in the whole cluster.
@@ -174,7 +170,6 @@ def lock_command(
         name=name,
         command=command,
         permits=permits or 0,
-        reach=Reach(listen, advertise, certificates, insecure),
         **options,  # type: ignore[arg-type]
     )
     ctx.exit(hold_and_run(wish))

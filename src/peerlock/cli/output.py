@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,8 +156,11 @@ lease_option = click.option(
 )
 
 
-def reach_options(command: F) -> F:
-    """For clusters on many machines: how others reach us, and see who we are."""
+def reach_options(command: Callable[..., None]) -> Callable[..., None]:
+    """For clusters on many machines: how others reach us, and see who we are.
+
+    The command gets all of them in one, `reach`.
+    """
     options = (
         click.option(
             "--listen",
@@ -181,6 +185,21 @@ def reach_options(command: F) -> F:
             help="Between machines without certificates or encryption.",
         ),
     )
+
+    @wraps(command)
+    def reaching(
+        *arguments: Any,
+        listen: str,
+        advertise: str | None,
+        certificates: str | None,
+        insecure: bool,
+        **others: Any,
+    ) -> None:
+        from peerlock.api.meeting import Reach  # most commands need none of this
+
+        reach = Reach(listen, advertise, certificates, insecure)
+        command(*arguments, reach=reach, **others)
+
     for option in reversed(options):
-        command = option(command)
-    return command
+        reaching = option(reaching)
+    return reaching

@@ -68,10 +68,7 @@ def serve(
     log_format: str,
     cluster: str | None,
     lease: float | None,
-    listen: str,
-    advertise: str | None,
-    certificates: str | None,
-    insecure: bool,
+    reach: Reach,
 ) -> None:
     """Be a member until SIGTERM or Ctrl-C, with metrics for Prometheus.
 
@@ -79,7 +76,6 @@ def serve(
     and where monitoring wants to know: view, members, losses, messages, who holds.
     """
     prepare_log(log_format)
-    reach = Reach(listen, advertise, certificates, insecure)
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach)
         web = Web(metrics, node.host)

@@ -35,16 +35,12 @@ def status(
     as_json: bool,
     watch: bool,
     cluster: str | None,
-    listen: str,
-    advertise: str | None,
-    certificates: str | None,
-    insecure: bool,
+    reach: Reach,
 ) -> None:
     """Show the members, and who holds and waits for which lock, in order.
 
     Looking disturbs nobody: it does not join.
     """
-    reach = Reach(listen, advertise, certificates, insecure)
     with complain_about_cluster():
         if watch and not as_json:
             keep_showing(cluster, reach)
