@@ -25,7 +25,7 @@ from bench.crew import Member, crew
 from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
-from peerlock.node.node import Knobs
+from peerlock.node.knobs import Knobs
 
 ALGORITHMS = ("naimi-trehel", "ricart-agrawala")  # by a token, and by permissions
 NODES = 3

@@ -15,8 +15,9 @@ from contextlib import suppress
 from fuzz.forger import SERVING, forged_batch, name
 from fuzz.source import Source
 from peerlock.core.peer import RemoteError
+from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import COUNTER_BITS, Knobs, Node
+from peerlock.node.node import COUNTER_BITS, Node
 from peerlock.node.terms import Demand, demand, settle
 from peerlock.node.views import Member, View, must_be_possible
 from peerlock.node.wire import Batch, Go, Message, Open, Opened, Ready

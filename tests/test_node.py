@@ -17,9 +17,10 @@ from peerlock.algorithms.catalogue import CATALOGUE, UsageError
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
+from peerlock.node.knobs import Knobs
 from peerlock.node.links import UNTOLD, Link
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import COUNTER_BITS, Knobs, Node, NotHeld
+from peerlock.node.node import COUNTER_BITS, Node, NotHeld
 from peerlock.node.terms import Demand, Terms, demand
 from peerlock.node.views import Member, View
 from peerlock.node.wire import (

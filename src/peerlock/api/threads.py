@@ -33,8 +33,8 @@ from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
+from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import Knobs
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host

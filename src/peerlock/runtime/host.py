@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed, Watching
-from peerlock.node.node import Knobs, Node
+from peerlock.node.knobs import Knobs
+from peerlock.node.node import Node
 from peerlock.node.views import Member, MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told

@@ -23,8 +23,9 @@ from random import Random
 from typing import Any
 
 from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import Knobs, Node
+from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch

@@ -1,0 +1,21 @@
+"""What can be set at a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What can be set, and what is good for most."""
+
+    # How often the lock may go from one local user to the next before others get their
+    # turn, and for how long: 1 is strictly in turn.  Handing over within a process takes
+    # microseconds, to another process a wake-up of another core.
+    hand_overs: int = 64
+    hand_over_time: float = 0.001
+
+    # Names that nobody here has used for so many seconds are closed and forgotten, and
+    # at most about so many are kept open without being used.
+    remember: float = 60.0
+    remembered: int = 10_000
