@@ -6,6 +6,7 @@
 import faulthandler
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -392,6 +393,46 @@ def test_ctrl_c_while_waiting_leaves_nothing_behind(
             assert users(node, other) == 1
     with other.lock("x", timeout=PATIENCE):
         pass
+
+
+def test_ctrl_c_in_the_middle_of_anything(node: LockNode, other: LockNode) -> None:
+    """At any time: two are never inside, and afterwards both can have the lock."""
+    inside, over = "", False
+
+    def rival() -> None:
+        nonlocal inside
+        while not over:
+            with other.lock("x"):
+                inside = "other"
+                time.sleep(0.0005)
+                assert inside == "other"
+
+    thread = Thread(rival)
+    when = random.Random(1).uniform
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(500):
+            lock = node.lock("x")
+            try:
+                signal.setitimer(signal.ITIMER_REAL, when(0.0005, 0.004))
+                while True:
+                    with lock:
+                        inside = "node"
+                        assert inside == "node"
+            except KeyboardInterrupt:
+                pass
+            # Python may raise it when the body is done and __exit__ has not begun.
+            if lock.locked():
+                lock.release()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    over = True
+    assert thread.result() is None
+    for either in (node, other, node):
+        with either.lock("x", timeout=PATIENCE):
+            pass
+    assert users(node, other) == 0
 
 
 def test_a_program_that_forgets_to_leave_ends_and_is_out(

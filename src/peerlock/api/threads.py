@@ -6,6 +6,10 @@ with peerlock.sync.join() as node:
 
 The node lives in a thread of its own.  A lock that is here and free is taken and given
 back by the calling thread alone.
+
+An exception from elsewhere, as Ctrl-C raises one in the main thread, may come at any time.
+If it cuts a step of the node short, nobody knows how much of it was done, so the node does
+what it does when its lease has run out: it loses what it holds, and joins again.
 """
 
 from __future__ import annotations
@@ -154,7 +158,12 @@ class Lock:
             raise OverflowError("timeout value is too large")
         if timeout == -1 and self.timeout is not None:
             timeout = self.timeout
-        return self._acquire(blocking, timeout) is not None
+        grant = Grant(self)
+        try:
+            return self._acquire(grant, blocking, timeout)
+        except BaseException:
+            self._withdraw(grant)
+            raise
 
     def release(self) -> None:
         """RuntimeError if it is not held; Lost if it was lost in the meantime."""
@@ -162,10 +171,14 @@ class Lock:
 
     def __enter__(self) -> Grant:
         timeout = -1 if self.timeout is None else self.timeout
-        grant = self._acquire(True, timeout)
-        if grant is None:
-            raise Timeout(f"{self.name!r} did not come within {self.timeout} s")
-        return grant
+        grant = Grant(self)
+        try:
+            if self._acquire(grant, True, timeout):
+                return grant
+        except BaseException:
+            self._withdraw(grant)
+            raise
+        raise Timeout(f"{self.name!r} did not come within {self.timeout} s")
 
     def __exit__(
         self,
@@ -193,26 +206,30 @@ class Lock:
 
     # Inside
 
-    def _acquire(self, blocking: bool, timeout: float) -> Grant | None:
-        grant = Grant(self)
-        try:
-            with self._guard:
-                taken = self._pure.take(self.name, grant)
-            if taken or self._wait(grant, blocking, timeout):
-                self._held.append(grant)
-                return grant
-        except BaseException:  # even if it comes from elsewhere, as KeyboardInterrupt does
+    def _step(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Of the node, by the calling thread; whole, or it counts as none."""
+        with self._guard:
+            try:
+                return step(*arguments)
+            except (ClusterError, Lost, NotHeld, NotOurs):
+                raise
+            except BaseException:
+                self._pure.lose_everything()
+                self._soon(self._host.mind_loss)
+                raise
+
+    def _acquire(self, grant: Grant, blocking: bool, timeout: float) -> bool:
+        taken = self._step(self._pure.take, self.name, grant)
+        if not taken and not self._wait(grant, blocking, timeout):
             self._withdraw(grant)
-            raise
-        self._withdraw(grant)
-        return None
+            return False
+        self._held.append(grant)
+        return True
 
     def _wait(self, grant: Grant, blocking: bool, timeout: float) -> bool:
         belongs_here(self._host)
         grant.expect()
-        with self._guard:
-            self._host.must_be_in()
-            self._pure.acquire(self.name, grant)
+        self._step(self._ask, grant)
         if blocking:
             self._soon(self._host.flush)
         else:
@@ -225,33 +242,41 @@ class Lock:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
         return settled
 
+    def _ask(self, grant: Grant) -> None:
+        self._host.must_be_in()
+        self._pure.acquire(self.name, grant)
+
     def _withdraw(self, grant: Grant) -> None:
-        with self._guard:
-            if grant in self._held:
-                self._held.remove(grant)
-            changed = self._pure.give_up(grant)
-            if grant.state is State.HOLDING:
-                self._pure.release(grant)
-                changed = True
-        if changed:
+        """It is not wanted, whatever has become of it."""
+        if self._step(self._drop, grant):
             self._soon(self._host.flush)
 
+    def _drop(self, grant: Grant) -> bool:
+        if grant in self._held:
+            self._held.remove(grant)
+        if grant.state is not State.HOLDING:
+            return self._pure.give_up(grant)
+        self._pure.release(grant)
+        return True
+
     def _release(self, grant: Grant | None) -> None:
-        with self._guard:
-            grant = grant or self._last()
-            if grant in self._held:
-                self._held.remove(grant)
-            if self._pure.put_back(grant):
-                return
-            if grant.state is State.HOLDING:
-                self._pure.check_lease()
-            if grant.state is State.LOST:
-                belongs_here(self._host)
-                raise Lost(f"{self.name!r} was lost while it was held")
-            self._pure.release(grant)
-            needed = self._host.must_be_flushed()
-        if needed:
+        if self._step(self._give_back, grant):
             self._soon(self._host.flush)
+
+    def _give_back(self, grant: Grant | None) -> bool:
+        """Whether the node's thread must be told."""
+        grant = grant or self._last()
+        if grant in self._held:
+            self._held.remove(grant)
+        if self._pure.put_back(grant):
+            return False
+        if grant.state is State.HOLDING:
+            self._pure.check_lease()
+        if grant.state is State.LOST:
+            belongs_here(self._host)
+            raise Lost(f"{self.name!r} was lost while it was held")
+        self._pure.release(grant)
+        return self._host.must_be_flushed()
 
     def _last(self) -> Grant:
         """This thread's own, if it has one: each is to hear of the loss of his."""

@@ -113,13 +113,13 @@ class Node(Names):
         lock.free = None
         slot.left -= 1
         slot.users = 1
+        lock.holders[waiter] = None
         self._counter += 1
         waiter.fence = self._fences | self._counter
         waiter.state = HOLDING
         waiter.since = now
         waiter.lock = lock
         waiter.slot = slot
-        lock.holders[waiter] = None
         counts = self.statistics
         counts.grants += 1
         counts.handed_over += 1

@@ -205,7 +205,7 @@ class Host:
         with self.guard:
             self.node.turn()
         self.flush()
-        self._mind_loss()
+        self.mind_loss()
 
     def _see(self, view: View) -> None:
         if not self.node.member:  # we are about to join again, and then need the newest
@@ -222,9 +222,9 @@ class Host:
             if way.connection:
                 way.connection.finish()
         self.flush()
-        self._mind_loss()
+        self.mind_loss()
 
-    def _mind_loss(self) -> None:
+    def mind_loss(self) -> None:
         """If we are out, get in again; those who wait here still do."""
         if not self.node.member and not self._stopped:
             self._look_soon()
@@ -287,7 +287,7 @@ class Host:
             if isinstance(error, Gone):
                 with self.guard:
                     self.node.lose_everything()
-                self.loop.call_soon(self._mind_loss)  # once this look is over
+                self.loop.call_soon(self.mind_loss)  # once this look is over
         finally:
             self._looking = False
 
@@ -340,7 +340,7 @@ class Host:
             too_early = self.node.check_lease()
         if too_early:  # uvloop counts milliseconds, and may call up to one before the time
             self._end_of_lease = self.loop.call_later(0.001, self._lease_ends)
-        self._mind_loss()
+        self.mind_loss()
 
     def _spread(self, view: View) -> None:
         """Tell the members of a view that we were the first to see."""
@@ -431,7 +431,7 @@ class Host:
             if followed:
                 self.flush()
             if not node.member:
-                self._mind_loss()
+                self.mind_loss()
         elif type(frame) is Seen:
             must_be_possible(frame.view)
             self._see(frame.view)
