@@ -764,6 +764,22 @@ def test_what_is_held_back_and_given_up_is_not_asked_for(
     assert said(carried, Request) == 1
 
 
+def test_a_home_that_does_not_listen_is_not_asked_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(links, "FULL", 7)
+    world = World(3, remember=5.0)
+    names = [name for name in map(str, range(100)) if at_home(name, 2, 3)][:20]
+    for name in names:
+        world.get(2, name, CLOCKED)
+    world.pass_time(1)
+    assert world[1].remembers() == {"locks": 20, "homes": 0, "links": 0, "early": 0}
+    for _ in range(50):
+        world.now += 5.0
+        world[1].tick()  # and the postman is on strike
+    assert world[1].remembers()["links"] == 7
+
+
 # Terms
 
 

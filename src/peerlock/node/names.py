@@ -222,9 +222,8 @@ class Names(ABC):
             if (crowded or not lock.touched) and lock.unused and lock.instance:
                 if lock.stage is Stage.OPEN:
                     self._close(lock)
-                elif not lock.touched:
-                    epoch = lock.instance.epoch
-                    self._post(self._home(lock.name), Recheck(lock.name, epoch))
+                elif not lock.touched and (home := self._home(lock.name)) not in self._full:
+                    self._post(home, Recheck(lock.name, lock.instance.epoch))
             lock.touched = False
         self._work_off()
 
