@@ -1,9 +1,12 @@
-"""What a host does about members that it cannot reach."""
+"""What a host does about members that it cannot reach, and about faults of its own."""
 
+import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+import peerlock
 from peerlock.membership.engine import Renewed
 from peerlock.membership.memory import MemoryEngine
 from peerlock.node.views import MemberId, View
@@ -44,3 +47,31 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
         assert not engine.times if kind is Watching else engine.times > 3
     finally:
         await host.stop()
+
+
+@on_each_loop
+async def test_a_step_that_ends_in_the_middle_is_followed_by_a_fresh_start(
+    cluster: str,
+) -> None:
+    """Who holds something is told, others go on, and we are in again."""
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    async with peerlock.join(cluster) as node, peerlock.join(cluster) as other:
+        grant = await node.lock("x").acquire()
+        another = await node.lock("y").acquire()
+        pure, first = node.host.node, node.host.node.me
+        sound = pure.receive
+
+        def unsound(sender: MemberId, batch: Any) -> None:
+            pure.receive = sound  # type: ignore[method-assign]
+            pure.release(grant)
+            raise AssertionError("half of it is done")
+
+        waiting = asyncio.create_task(other.lock("x").acquire())
+        pure.receive = unsound  # type: ignore[method-assign]
+        second = await waiting
+        assert await another.lost and pure.me != first
+        second.release()
+        async with node.lock("x", timeout=10):
+            pass
+    assert [str(fault["exception"]) for fault in faults] == ["half of it is done"]

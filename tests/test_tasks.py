@@ -645,7 +645,7 @@ async def test_lost_before_the_waiter_woke_up_is_lost_and_no_cancellation(
                 await asyncio.sleep(0)
             if not waiting.done():
                 node.host.node.lose_everything()
-                node.host.mind_loss()
+                node.host._mind_loss()
                 with pytest.raises(peerlock.Lost):
                     await waiting
             else:

@@ -166,7 +166,7 @@ class Lock:
             if grant._lost is not None:
                 grant.over()
         elif grant.state is State.HOLDING and self._pure.check_lease():
-            self._pure.release(grant)
+            self._host.step(self._pure.release, grant)
             if grant._lost is not None:
                 grant.over()
             self._host.flush_if_needed()
@@ -204,7 +204,7 @@ class Lock:
             if not self._still_cancelled(grant):
                 raise Lost(f"{self.name!r} was lost while it was held")
             return
-        self._pure.release(grant)
+        self._host.step(self._pure.release, grant)
         grant.over()
         self._host.flush()
 
@@ -221,7 +221,7 @@ class Lock:
         self._must_not_wait_for_itself(grant)
         self._host.must_be_in()
         future = grant.until_settled(self._host.loop)
-        self._pure.acquire(self.name, grant)
+        self._host.step(self._pure.acquire, self.name, grant)
         self._host.flush()
         if probe:
             self._probe(grant)
@@ -247,8 +247,8 @@ class Lock:
             self._host.loop.call_later(PROBE, self._probe, grant)
 
     def _withdraw(self, grant: Grant) -> None:
-        if not self._pure.give_up(grant) and grant.state is State.HOLDING:
-            self._pure.release(grant)
+        if not self._host.step(self._pure.give_up, grant) and grant.state is State.HOLDING:
+            self._host.step(self._pure.release, grant)
         self._host.flush()
 
     def _must_not_wait_for_itself(self, grant: Grant) -> None:

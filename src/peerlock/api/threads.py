@@ -6,10 +6,6 @@ with peerlock.sync.join() as node:
 
 The node lives in a thread of its own.  A lock that is here and free is taken and given
 back by the calling thread alone.
-
-An exception from elsewhere, as Ctrl-C raises one in the main thread, may come at any time.
-If it cuts a step of the node short, nobody knows how much of it was done, so the node does
-what it does when its lease has run out: it loses what it holds, and joins again.
 """
 
 from __future__ import annotations
@@ -206,20 +202,8 @@ class Lock:
 
     # Inside
 
-    def _step(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Of the node, by the calling thread; whole, or it counts as none."""
-        with self._guard:
-            try:
-                return step(*arguments)
-            except (ClusterError, Lost, NotHeld, NotOurs):
-                raise
-            except BaseException:
-                self._pure.lose_everything()
-                self._soon(self._host.mind_loss)
-                raise
-
     def _acquire(self, grant: Grant, blocking: bool, timeout: float) -> bool:
-        taken = self._step(self._pure.take, self.name, grant)
+        taken = self._host.step(self._pure.take, self.name, grant)
         if not taken and not self._wait(grant, blocking, timeout):
             self._withdraw(grant)
             return False
@@ -229,7 +213,7 @@ class Lock:
     def _wait(self, grant: Grant, blocking: bool, timeout: float) -> bool:
         belongs_here(self._host)
         grant.expect()
-        self._step(self._ask, grant)
+        self._host.step(self._ask, grant)
         if blocking:
             self._soon(self._host.flush)
         else:
@@ -248,7 +232,7 @@ class Lock:
 
     def _withdraw(self, grant: Grant) -> None:
         """It is not wanted, whatever has become of it."""
-        if self._step(self._drop, grant):
+        if self._host.step(self._drop, grant):
             self._soon(self._host.flush)
 
     def _drop(self, grant: Grant) -> bool:
@@ -260,23 +244,26 @@ class Lock:
         return True
 
     def _release(self, grant: Grant | None) -> None:
-        if self._step(self._give_back, grant):
+        lost, to_be_flushed = self._host.step(self._give_back, grant)
+        if lost:
+            belongs_here(self._host)
+            raise Lost(f"{self.name!r} was lost while it was held")
+        if to_be_flushed:
             self._soon(self._host.flush)
 
-    def _give_back(self, grant: Grant | None) -> bool:
-        """Whether the node's thread must be told."""
+    def _give_back(self, grant: Grant | None) -> tuple[bool, bool]:
+        """Whether it was lost, and whether the node's thread must be told."""
         grant = grant or self._last()
         if grant in self._held:
             self._held.remove(grant)
         if self._pure.put_back(grant):
-            return False
+            return False, False
         if grant.state is State.HOLDING:
             self._pure.check_lease()
         if grant.state is State.LOST:
-            belongs_here(self._host)
-            raise Lost(f"{self.name!r} was lost while it was held")
+            return True, False
         self._pure.release(grant)
-        return self._host.must_be_flushed()
+        return False, self._host.must_be_flushed()
 
     def _last(self) -> Grant:
         """This thread's own, if it has one: each is to hear of the loss of his."""

@@ -12,17 +12,19 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from math import inf
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed, Watching
 from peerlock.node.knobs import Knobs
-from peerlock.node.node import Node
+from peerlock.node.node import Node, NotHeld
 from peerlock.node.views import Member, MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.transport import Transport
+
+T = TypeVar("T")
 
 # A look at the members when nothing calls for it, in seconds; and how soon we try again to
 # reach somebody who is still a member.
@@ -168,6 +170,24 @@ class Host:
 
     # Steps
 
+    def step(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Of the node: whole, or it counts as none.
+
+        If it ends in the middle, by Ctrl-C or by a fault of ours, nobody knows how much of
+        it was done.  So the node does what it does when its lease has run out: it loses
+        what it holds, and joins again.
+        """
+        with self.guard:
+            try:
+                return step(*arguments)
+            except (RemoteError, NotHeld, ClusterError):
+                raise
+            except BaseException:
+                self.node.lose_everything()
+                with contextlib.suppress(RuntimeError):  # the loop may be closed
+                    self.loop.call_soon_threadsafe(self._mind_loss)
+                raise
+
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
         node = self.node
@@ -202,17 +222,15 @@ class Host:
 
     def _turn(self) -> None:
         self._turning = False
-        with self.guard:
-            self.node.turn()
+        self.step(self.node.turn)
         self.flush()
-        self.mind_loss()
+        self._mind_loss()
 
     def _see(self, view: View) -> None:
         if not self.node.member:  # we are about to join again, and then need the newest
             self._newest = max(self._newest, view)
         elif view.number > self.node.view.number:
-            with self.guard:
-                self.node.see(view)
+            self.step(self.node.see, view)
             self._go_with(view)
 
     def _go_with(self, view: View) -> None:
@@ -222,9 +240,9 @@ class Host:
             if way.connection:
                 way.connection.finish()
         self.flush()
-        self.mind_loss()
+        self._mind_loss()
 
-    def mind_loss(self) -> None:
+    def _mind_loss(self) -> None:
         """If we are out, get in again; those who wait here still do."""
         if not self.node.member and not self._stopped:
             self._look_soon()
@@ -238,8 +256,7 @@ class Host:
                 way.connection.finish()
         self._ways.clear()
         self._renewed_until(joined.deadline)
-        with self.guard:
-            self.node.see(joined.view, joined.me)
+        self.step(self.node.see, joined.view, joined.me)
         self._others_wait_until = joined.deadline
         self._go_with(joined.view)
         self._spread(joined.view)
@@ -249,8 +266,7 @@ class Host:
         pause = POLL if self.engine.lease is None else min(POLL, self.engine.lease / 5)
         while True:
             await asyncio.sleep(pause)
-            with self.guard:
-                self.node.tick()
+            self.step(self.node.tick)
             self.flush()
             self._look_soon()
 
@@ -287,7 +303,7 @@ class Host:
             if isinstance(error, Gone):
                 with self.guard:
                     self.node.lose_everything()
-                self.loop.call_soon(self.mind_loss)  # once this look is over
+                self.loop.call_soon(self._mind_loss)  # once this look is over
         finally:
             self._looking = False
 
@@ -340,7 +356,7 @@ class Host:
             too_early = self.node.check_lease()
         if too_early:  # uvloop counts milliseconds, and may call up to one before the time
             self._end_of_lease = self.loop.call_later(0.001, self._lease_ends)
-        self.mind_loss()
+        self._mind_loss()
 
     def _spread(self, view: View) -> None:
         """Tell the members of a view that we were the first to see."""
@@ -414,8 +430,7 @@ class Host:
         way.connection = connection
         node = self.node
         connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
-        with self.guard:
-            node.connected(member, way.again)
+        self.step(node.connected, member, way.again)
         way.again = True
         self.flush()
 
@@ -425,13 +440,11 @@ class Host:
             self._first_frame(connection, frame)
         elif type(frame) is Batch:
             node = self.node
-            with self.guard:
-                node.receive(sender, frame)
-                followed = node.calls_for_flush
-            if followed:
+            self.step(node.receive, sender, frame)
+            if node.calls_for_flush:
                 self.flush()
             if not node.member:
-                self.mind_loss()
+                self._mind_loss()
         elif type(frame) is Seen:
             must_be_possible(frame.view)
             self._see(frame.view)
