@@ -1,6 +1,6 @@
 """Clusters on many machines, all in one run, on loopback: peerlock beside etcd's own lock.
 
-    python -m bench.many [--quick] [--only a,b,c] [--json FILE]
+    python -m bench.many [--quick] [--only a,b,c] [--loop uvloop] [--json FILE]
 
   a  one process takes and releases one lock again and again; another member looks on
   b  from one process's release to the return of another's acquire, which has waited for
@@ -130,6 +130,7 @@ class Rival(NamedTuple):
     name: str
     connect: Connect
     address: Callable[[], str]  # of a cluster that nobody has used
+    loop: str
 
 
 # a, b, c, d, e
@@ -144,14 +145,14 @@ async def again_and_again(member: Member) -> float:
 
 
 def take_again(rival: Rival, seconds: float) -> Values:
-    with crew(rival.connect, rival.address(), 2, again_and_again, "asyncio", LONG) as two:
+    with crew(rival.connect, rival.address(), 2, again_and_again, rival.loop, LONG) as two:
         rate = two.run(seconds)[0]
     return {"grants/s": rate, "µs": 1e6 / rate}
 
 
 def hand_over(rival: Rival, seconds: float, waits: float) -> Values:
     """The lock goes to and fro."""
-    with crew(rival.connect, rival.address(), 2, hand_on, "asyncio", LONG) as two:
+    with crew(rival.connect, rival.address(), 2, hand_on, rival.loop, LONG) as two:
         two.start()
         two.tell(0, "ask")
         two.hear(0)
@@ -170,16 +171,16 @@ def hand_over(rival: Rival, seconds: float, waits: float) -> Values:
 
 
 def share(rival: Rival, seconds: float) -> Values:
-    with crew(rival.connect, rival.address(), 2, contend, "asyncio", LONG) as two:
+    with crew(rival.connect, rival.address(), 2, contend, rival.loop, LONG) as two:
         grants = two.run(2 * seconds)
     return {"grants/s": sum(grants) / (2 * seconds), "µs": 2e6 * seconds / sum(grants)}
 
 
 def recover(rival: Rival, seconds: float) -> Values:
     address = rival.address()
-    with crew(rival.connect, address, 1, inherit, "asyncio", LEASE) as heirs:
+    with crew(rival.connect, address, 1, inherit, rival.loop, LEASE) as heirs:
         assert heirs.hear(0) == "here"
-        doomed = Crew(rival.connect, address, 1, hold, "asyncio", LEASE)
+        doomed = Crew(rival.connect, address, 1, hold, rival.loop, LEASE)
         try:
             assert doomed.hear(0) == "holding"
             heirs.tell_all("ask")
@@ -360,12 +361,22 @@ def main() -> None:
             rival
             for servers in (one, three)
             for rival in (
-                Rival(f"peerlock, {label(servers)}", ours, new(servers, f"{certificates}")),
-                Rival(f"etcd's lock, {label(servers)}", theirs, new(servers, "")),
+                Rival(
+                    f"peerlock, {label(servers)}",
+                    ours,
+                    new(servers, f"{certificates}"),
+                    options.loop,
+                ),
+                Rival(
+                    f"etcd's lock, {label(servers)}", theirs, new(servers, ""), options.loop
+                ),
             )
         ]
         version = Gateway(one[0]).post("maintenance/status")["version"]
-        print(f"etcd {version}; a bare read takes", *(read(s[0]) for s in (one, three)))
+        print(
+            f"{options.loop}, etcd {version}; a bare read takes",
+            *(read(s[0]) for s in (one, three)),
+        )
         for letter, measure in MEASURES.items():
             if letter in options.only:
                 report[letter] = measured(letter, measure, rivals, options)
@@ -401,6 +412,7 @@ def asked_for() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="short, and less sure")
     parser.add_argument("--only", type=lambda t: t.split(","), default=[*MEASURES, "f"])
+    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default="asyncio")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     options.repeats = 2 if options.quick else 5
