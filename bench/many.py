@@ -19,6 +19,9 @@ over its JSON gateway, one connection that stays; a bare read that way is given,
 what any request costs there at least.  Both with one etcd server and with three, as their
 package sets them up: every change is on disk before it is answered.
 
+In b and c there is also a bare byte over a Unix socket, one way, between two processes that
+have slept for as long: nothing can be handed over faster on that machine.
+
 In f, 3 and 10 members are processes.  30 and 100 are in one process (3 and 10 again, to
 compare) and share its event loop: their time is the work of all of them together, which
 machines would share.
@@ -46,6 +49,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from bench.crew import Crew, Member, alone, contend, crew, hand_offs, hand_on, hold, inherit
+from bench.ping_pong import Game, Plain, one_way
 from bench.rivals import Client, Connect, Gateway, etcd
 from bench.servers import directory, free_port, running
 from bench.servers import found as found_program
@@ -199,6 +203,7 @@ class Measure(NamedTuple):
     columns: dict[str, str]  # what is measured, and how it is written
     run: Callable[[Rival, float], Values]
     more_is_better: bool = False
+    waits: float = 0.0  # how long somebody has waited for a hand-off
 
 
 MEASURES = {
@@ -212,11 +217,13 @@ MEASURES = {
         "from a release to another's grant, who has just asked",
         {"µs": ",.0f", "9 of 10 within": ",.0f"},
         partial(hand_over, waits=0.003),
+        waits=0.003,
     ),
     "c": Measure(
         "from a release to another's grant, who has waited for 0.2 s",
         {"µs": ",.0f", "9 of 10 within": ",.0f"},
         partial(hand_over, waits=0.2),
+        waits=0.2,
     ),
     "d": Measure(
         "two processes, one lock",
@@ -429,8 +436,18 @@ def measured(
         for rival in rivals:
             progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.name}")
             runs[rival.name].append(measure.run(rival, options.seconds))
+        if measure.waits:
+            took = bare_message(measure.waits, options)
+            runs.setdefault("a bare byte", []).append(took)
     progress("")
     return runs
+
+
+def bare_message(waits: float, options: argparse.Namespace) -> Values:
+    """Over a Unix socket, one way, between processes that have slept for as long."""
+    game = Game(Plain, (0.75 * waits, 1.25 * waits))
+    took = one_way(game, max(options.seconds, 20 * waits), options.loop)
+    return {"µs": 1e6 * took, "9 of 10 within": nan}
 
 
 def show(letter: str, measure: Measure, runs: dict[str, list[Values]]) -> None:

@@ -19,14 +19,17 @@ from bench.crew import HOLD, loop_factory
 STAMP = struct.Struct("d")
 
 
-class Player:
-    """Returns what comes: at once, or, `paced`, after a while and with the time."""
+Pause = tuple[float, float]  # seconds, at least and at most
 
-    def __init__(self, paced: bool) -> None:
-        self.paced = paced
-        self.took: list[float] = []  # one-way, of what came paced
+
+class Player:
+    """Returns what comes: at once, or after a pause and with the time."""
+
+    def __init__(self, pause: Pause | None) -> None:
+        self.pause = pause
+        self.took: list[float] = []  # one-way, of what came after a pause
         self.arrived = 0
-        self.pause = random.Random(1).uniform
+        self.random = random.Random(1)
         self.loop = asyncio.get_running_loop()
         self.met: asyncio.Future[None] = self.loop.create_future()
         self.over: asyncio.Future[None] = self.loop.create_future()
@@ -37,9 +40,9 @@ class Player:
 
     def came(self, data: bytes) -> None:
         self.arrived += 1
-        if self.paced:
+        if self.pause:
             self.took.append(time.monotonic() - STAMP.unpack(data)[0])
-            self.loop.call_later(self.pause(*HOLD), self.send)
+            self.loop.call_later(self.random.uniform(*self.pause), self.send)
         else:
             self.transport.write(data)
 
@@ -59,8 +62,8 @@ class Plain(Player, asyncio.Protocol):
 class Buffered(Player, asyncio.BufferedProtocol):
     """With a buffer of its own, where asyncio makes one of 256 KiB for each message."""
 
-    def __init__(self, paced: bool) -> None:
-        super().__init__(paced)
+    def __init__(self, pause: Pause | None) -> None:
+        super().__init__(pause)
         self.buffer = memoryview(bytearray(4096))
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -72,14 +75,14 @@ class Buffered(Player, asyncio.BufferedProtocol):
 
 class Game(NamedTuple):
     player: type[Plain | Buffered]
-    paced: bool
+    pause: Pause | None
 
 
 # After pauses as there are between hand-offs; and one right after the other.
 GAMES = {
-    "bare ping-pong": Game(Plain, True),
-    "bare ping-pong, own buffer": Game(Buffered, True),
-    "bare ping-pong, no pauses": Game(Plain, False),
+    "bare ping-pong": Game(Plain, HOLD),
+    "bare ping-pong, own buffer": Game(Buffered, HOLD),
+    "bare ping-pong, no pauses": Game(Plain, None),
 }
 
 
@@ -90,13 +93,13 @@ def one_way(game: Game, seconds: float, loop: str) -> float:
         asyncio.Runner(loop_factory=loop_factory(loop)) as runner,
     ):
         ours, took = runner.run(play(game, f"{folder}/socket", seconds, loop))
-    return median(ours.took) if game.paced else took / (2 * ours.arrived)
+    return median(ours.took) if game.pause else took / (2 * ours.arrived)
 
 
 async def play(game: Game, path: str, seconds: float, loop: str) -> tuple[Player, float]:
     context = multiprocessing.get_context("spawn")
     other = context.Process(target=play_along, args=(game, path, loop), daemon=True)
-    ours = game.player(game.paced)
+    ours = game.player(game.pause)
     server = await ours.loop.create_unix_server(lambda: ours, path)
     other.start()
     try:
@@ -117,7 +120,7 @@ async def play(game: Game, path: str, seconds: float, loop: str) -> tuple[Player
 
 def play_along(game: Game, path: str, loop: str) -> None:
     async def until_over() -> None:
-        theirs = game.player(game.paced)
+        theirs = game.player(game.pause)
         await theirs.loop.create_unix_connection(lambda: theirs, path)
         await theirs.over
 
