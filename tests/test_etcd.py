@@ -443,12 +443,12 @@ async def test_a_restored_backup_is_noticed_and_numbers_grow_all_the_same(
 ) -> None:
     backup = own_server.data.with_name("backup")
     async with members(fresh(own_server), 1, lease=20) as a:
-        own_server.kill()
+        own_server.crash()
         shutil.copytree(own_server.data, backup)
         own_server.restart()
         await a.engine.renumber()
         seen = (await a.engine.renumber()).number
-        own_server.kill()
+        own_server.crash()
         shutil.rmtree(own_server.data)
         backup.rename(own_server.data)
         own_server.restart()
@@ -581,7 +581,7 @@ async def test_a_watch_that_has_gone_silent_is_replaced(server: Server) -> None:
 async def test_a_short_outage_disturbs_nothing(own_server: Server) -> None:
     url = fresh(own_server)
     async with members(url, 1, lease=20) as a:
-        own_server.kill()
+        own_server.crash()
         with pytest.raises(ClusterError, match="nobody listens there"):
             await a.engine.renew(a.me)
         own_server.restart()

@@ -35,6 +35,29 @@ async def test_etcd_is_asked_on_each_loop() -> None:
 
 
 @on_each_loop
+async def test_who_still_asks_etcd_when_all_is_closed_keeps_no_connection() -> None:
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        gateway.close()
+        writer.write(ANSWER)
+        assert await reader.read() == b""
+        writer.close()
+        ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    gateway = Gateway(Address((("127.0.0.1", port),), "prod"))
+
+    answer = await gateway.call("/v3/lease/grant", {"TTL": 3}, 10.0)
+
+    assert answer.body == {"TTL": "3"}
+    await ended.wait()
+    server.close()
+
+
+@on_each_loop
 async def test_a_timer_that_comes_a_little_early_does_not_let_the_lease_run_on(
     monkeypatch: Any,
 ) -> None:

@@ -150,6 +150,7 @@ class Gateway:
         self._idle: dict[int, list[Line]] = {i: [] for i in self._servers()}
         self._watching: tuple[int, Line] | None = None
         self._token = ""
+        self._closed = False  # and who still asks keeps no line
 
     async def call(self, path: str, question: object, patience: float) -> Answer:
         """`patience`: seconds, for all servers together.  No question: what is there?"""
@@ -206,6 +207,7 @@ class Gateway:
             line.close()
 
     def close(self) -> None:
+        self._closed = True
         self.hang_up()
         for lines in self._idle.values():
             while lines:
@@ -268,7 +270,8 @@ class Gateway:
                 text += data
                 if len(text) > LARGEST:
                     raise Elsewhere("it does not stop talking")
-            kept = len(idle) < KEPT and line.can_be_used_again()
+            room = len(idle) < KEPT and not self._closed
+            kept = room and line.can_be_used_again()
         finally:
             if kept:
                 idle.append(line)
@@ -283,6 +286,9 @@ class Gateway:
         _, line = await asyncio.get_running_loop().create_connection(
             lambda: Line(self._name(server)), host, port, ssl=self.address.tls
         )
+        if self._closed:
+            line.close()
+            raise ConnectionAbortedError
         return line
 
     def _servers(self) -> list[int]:
