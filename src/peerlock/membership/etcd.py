@@ -38,8 +38,7 @@ before it notices that there is another leader, who knows nothing of it (seen wi
 3.5.1).  So each keepalive is followed by a linearizable read, which a deposed leader cannot
 answer by itself, and counts only if both were answered in the same term of office.  That
 read is also how a member finds out that it was put out, and what its watch may have
-missed; it is answered from memory, and as long as there is no news, its size does not
-depend on the number of members.
+missed; it is answered from memory, and as long as there is no news, it is of keys alone.
 
 Leases have whole seconds, and etcd grants none shorter than one and a half times its
 election time-out (2 s unless told otherwise).  A lease is rounded up to what etcd grants,
@@ -353,10 +352,14 @@ class EtcdEngine:
         return snapshot
 
     async def _snapshot(self, patience: float) -> Snapshot:
-        answer = await self._gateway.call(
-            "/v3/kv/txn", {"success": self._ranges()}, patience
-        )
-        return self._seen(answer.body)
+        answer = await self._read_keys(patience)
+        return self._seen(answer, answer.get("kvs", []))
+
+    async def _read_keys(self, patience: float, **options: bool) -> dict[str, Any]:
+        """All of ours.  By a range, not by a transaction: etcd before 3.5.5 ends with a
+        panic if whoever asked for one that only reads is gone before the answer."""
+        question = ranged(self._prefix, **options)["request_range"]
+        return (await self._gateway.call("/v3/kv/range", question, patience)).body
 
     async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
         """Our key is there from now on, and that of our former self is not."""
@@ -379,11 +382,12 @@ class EtcdEngine:
         question = {
             "compare": [unchanged, *conditions],
             "success": [put(key, raw), *operations],
-            "failure": self._ranges(),
+            "failure": [ranged(self._prefix)],
         }
         answer = (await self._gateway.call("/v3/kv/txn", question, patience)).body
         if not answer.get("succeeded"):
-            return self._seen(answer)
+            found = answer["responses"][0]["response_range"]
+            return self._seen(answer, found.get("kvs", []))
         revision = int(answer["header"]["revision"])
         state = State(view, leases, name, raw, revision)
         self._learn(state)
@@ -394,36 +398,26 @@ class EtcdEngine:
     async def _stayed(self) -> Snapshot:
         """Whether all is as we know it; if not, how it is."""
         known = self._known
-        compare = [
-            is_equal(self._prefix + b"view", "MOD", "mod_revision", known.revision),
-            there(self._key_of(self._lease_id)),
-        ]
-        count = ranged(self._prefix + b"members/", count_only=True)
-        question = {"compare": compare, "success": [count], "failure": self._ranges()}
-        answer = (await self._gateway.call("/v3/kv/txn", question, self._patience)).body
-        if not answer.get("succeeded"):
-            return self._seen(answer)
-        alive = int(answer["responses"][0]["response_range"].get("count", 0))
-        if alive != len(known.leases):
+        answer = await self._read_keys(self._patience, keys_only=True)
+        keys = {b64decode(pair["key"]): pair for pair in answer.get("kvs", ())}
+        view = keys.pop(self._prefix + b"view", {"mod_revision": 0})
+        same = int(view["mod_revision"]) == known.revision and known.revision
+        if not same or set(keys) != {self._key_of(i.id) for i in known.leases.values()}:
             return await self._snapshot(self._patience)
         ids = (lease.id for lease in known.leases.values())
         nothing_new = dict.fromkeys(ids, Card("", 0, "", 0, 0, 0))
         return Snapshot(known, nothing_new, term_of(answer))
 
-    def _ranges(self) -> list[dict[str, Any]]:
-        view = {"request_range": {"key": encoded(self._prefix + b"view")}}
-        return [view, ranged(self._prefix + b"members/")]
-
-    def _seen(self, answer: dict[str, Any]) -> Snapshot:
-        of_view, of_members = (r["response_range"] for r in answer["responses"])
-        state = NOTHING
-        for pair in of_view.get("kvs", ()):
-            state = self._state(pair)
-        present = {}
-        for pair in sorted(of_members.get("kvs", ()), key=created):
-            with suppress(ValueError):  # which is what msgspec's errors are: not our key
-                card = msgspec.json.decode(b64decode(pair["value"]), type=Card)
-                present[lease_of(b64decode(pair["key"]))] = card
+    def _seen(self, answer: dict[str, Any], pairs: list[dict[str, Any]]) -> Snapshot:
+        state, present = NOTHING, {}
+        for pair in sorted(pairs, key=created):
+            key = b64decode(pair["key"])
+            if key == self._prefix + b"view":
+                state = self._state(pair)
+            elif key.startswith(self._prefix + b"members/"):
+                with suppress(ValueError):  # which is what msgspec's errors are: not ours
+                    card = msgspec.json.decode(b64decode(pair["value"]), type=Card)
+                    present[lease_of(key)] = card
         self._learn(state)
         return Snapshot(state, present, term_of(answer))
 
