@@ -401,10 +401,10 @@ class EtcdEngine:
         answer = await self._read_keys(self._patience, keys_only=True)
         keys = {b64decode(pair["key"]): pair for pair in answer.get("kvs", ())}
         view = keys.pop(self._prefix + b"view", {"mod_revision": 0})
-        same = int(view["mod_revision"]) == known.revision and known.revision
-        if not same or set(keys) != {self._key_of(i.id) for i in known.leases.values()}:
+        ids = [lease.id for lease in known.leases.values()]
+        is_new = int(view["mod_revision"]) != known.revision
+        if is_new or set(keys) != set(map(self._key_of, ids)):
             return await self._snapshot(self._patience)
-        ids = (lease.id for lease in known.leases.values())
         nothing_new = dict.fromkeys(ids, Card("", 0, "", 0, 0, 0))
         return Snapshot(known, nothing_new, term_of(answer))
 
