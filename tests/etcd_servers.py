@@ -11,9 +11,11 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tests.listening import Listener
 
 PATIENCE = 30.0  # seconds for servers to come up
 
@@ -175,26 +177,19 @@ def servers(
             server.kill()
 
 
-class Wire:
+class Wire(Listener):
     """Between us and a server: connections pass through, unless it is cut or held up."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
+        super().__init__(self._pass_on)
+        self._to = port
         self._flows = asyncio.Event()
         self._flows.set()
-        self._pipes: set[asyncio.Task[None]] = set()
-        self.address = ""
         self.accepted = 0
 
-    async def __aenter__(self) -> "Wire":
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        await asyncio.sleep(0)  # who was on his way is here
-        await self.cut()
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
     def hold(self) -> None:
         """Nothing arrives any more, and nobody is told."""
@@ -203,38 +198,24 @@ class Wire:
     def let_go(self) -> None:
         self._flows.set()
 
-    async def cut(self) -> None:
-        """End the connections that there are; new ones can be made."""
-        pipes = list(self._pipes)
-        for pipe in pipes:
-            pipe.cancel()
-        await asyncio.gather(*pipes, return_exceptions=True)
-
-    async def _accept(
+    async def _pass_on(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.accepted += 1
-        us = asyncio.current_task()
-        assert us is not None
-        self._pipes.add(us)  # for it may be cut before there is another end
+        back, there = await asyncio.open_connection("127.0.0.1", self._to)
+        pipes = [
+            asyncio.create_task(self._pipe(reader, there)),
+            asyncio.create_task(self._pipe(back, writer)),
+        ]
         try:
-            there = await asyncio.open_connection("127.0.0.1", self._port)
-        except BaseException:
-            writer.transport.abort()
-            raise
+            await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._pipes.discard(us)
-        for source, sink in ((reader, there[1]), (there[0], writer)):
-            task = asyncio.create_task(self._pipe(source, sink))
-            self._pipes.add(task)
-            task.add_done_callback(self._pipes.discard)
+            there.transport.abort()
+            for pipe in pipes:
+                pipe.cancel()
 
     async def _pipe(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
+        with suppress(OSError):
             while data := await source.read(65536):
                 await self._flows.wait()
                 sink.write(data)
-        except OSError:
-            pass
-        finally:
-            sink.transport.abort()

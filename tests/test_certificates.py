@@ -25,6 +25,7 @@ from peerlock.runtime.certificates import (
     show,
 )
 from peerlock.runtime.tls import Files, client_context, server_context
+from tests.listening import Listener
 from tests.loops import on_each_loop
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -45,33 +46,18 @@ def files(directory: Path, host: str) -> Files:
     return Files.of_host(directory, host)
 
 
-class Listener:
+class Greeter(Listener):
     """It greets everybody who gets in, and sends back what they say."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(self._greet, context)
         self.context = context
         self.let_in = 0
-        self.port = 0
-        self._writers: list[asyncio.StreamWriter] = []
-
-    async def __aenter__(self) -> "Listener":
-        self._server = await asyncio.start_server(
-            self._greet, "127.0.0.1", 0, ssl=self.context
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await asyncio.sleep(0)
 
     async def _greet(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.let_in += 1
-        self._writers.append(writer)
         writer.write(b"welcome\n")
         while said := await reader.readline():
             writer.write(said)
@@ -79,7 +65,7 @@ class Listener:
 
 @asynccontextmanager
 async def dialled(
-    listener: Listener, context: ssl.SSLContext | None, name: str = NAME
+    listener: Greeter, context: ssl.SSLContext | None, name: str = NAME
 ) -> AsyncIterator[Streams]:
     reader, writer = await asyncio.open_connection(
         "127.0.0.1",
@@ -95,7 +81,7 @@ async def dialled(
 
 
 async def greeting(
-    listener: Listener, context: ssl.SSLContext | None, name: str = NAME
+    listener: Greeter, context: ssl.SSLContext | None, name: str = NAME
 ) -> bytes:
     """What the listener tells us, if anything."""
     try:
@@ -107,7 +93,7 @@ async def greeting(
         return b""
 
 
-async def serial_of(listener: Listener, context: ssl.SSLContext) -> str:
+async def serial_of(listener: Greeter, context: ssl.SSLContext) -> str:
     """Of the certificate that the listener shows."""
     async with dialled(listener, context) as (reader, writer):
         assert await reader.readline() == b"welcome\n"
@@ -131,7 +117,7 @@ class LongAgo(datetime):
 
 @on_each_loop
 async def test_members_know_each_other(place: Path) -> None:
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         dialler = client_context(files(place, "db2"))
         for name in ("db1", "db1.example", "127.0.0.1"):
             assert await greeting(listener, dialler, name) == b"welcome\n"
@@ -141,7 +127,7 @@ async def test_members_know_each_other(place: Path) -> None:
 
 @on_each_loop
 async def test_who_shows_no_certificate_gets_nothing(place: Path) -> None:
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         assert await greeting(listener, nobody_with(place / "ca.pem")) == b""
         assert await greeting(listener, None) == b""
         assert listener.let_in == 0
@@ -155,7 +141,7 @@ async def test_who_comes_from_another_authority_gets_nothing(
     new_authority(foreign)
     issue(foreign, "db2")
     stranger = Files(place / "ca.pem", foreign / "db2.pem", foreign / "db2.key")
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         assert await greeting(listener, client_context(stranger)) == b""
         assert listener.let_in == 0
 
@@ -167,10 +153,10 @@ async def test_a_certificate_that_has_expired_is_worth_nothing(
     monkeypatch.setattr(certificates, "datetime", LongAgo)
     issue(place, "old", [NAME], days=99)
     monkeypatch.undo()
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         assert await greeting(listener, client_context(files(place, "old"))) == b""
         assert listener.let_in == 0
-    async with Listener(server_context(files(place, "old"))) as listener:
+    async with Greeter(server_context(files(place, "old"))) as listener:
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
             async with dialled(listener, client_context(files(place, "db1"))):
                 pass
@@ -179,7 +165,7 @@ async def test_a_certificate_that_has_expired_is_worth_nothing(
 
 @on_each_loop
 async def test_who_dials_a_host_talks_to_that_host(place: Path) -> None:
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         dialler = client_context(files(place, "db2"))
         for wrong in ("db2", "example", "127.0.0.2"):
             with pytest.raises(ssl.SSLCertVerificationError, match=r"mismatch|not valid"):
@@ -194,7 +180,7 @@ async def test_nothing_older_than_tls_1_3_is_spoken(place: Path) -> None:
     old = nobody_with(place / "ca.pem")
     old.load_cert_chain(place / "db2.pem", place / "db2.key")
     old.maximum_version = ssl.TLSVersion.TLSv1_2
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         assert await greeting(listener, old) == b""
         assert listener.let_in == 0
 
@@ -202,7 +188,7 @@ async def test_nothing_older_than_tls_1_3_is_spoken(place: Path) -> None:
 @on_each_loop
 async def test_an_authoritys_own_certificate_is_no_hosts(place: Path) -> None:
     authority = Files(place / "ca.pem", place / "ca.pem", place / "ca.key")
-    async with Listener(server_context(authority)) as listener:
+    async with Greeter(server_context(authority)) as listener:
         with pytest.raises(ssl.SSLCertVerificationError):
             async with dialled(listener, client_context(files(place, "db2"))):
                 pass
@@ -214,7 +200,7 @@ async def test_an_authoritys_own_certificate_is_no_hosts(place: Path) -> None:
 @on_each_loop
 async def test_a_new_certificate_is_used_without_a_restart(place: Path) -> None:
     dialler = client_context(files(place, "db2"))
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         before = await serial_of(listener, dialler)
         async with dialled(listener, dialler) as (reader, writer):
             assert await reader.readline() == b"welcome\n"
@@ -230,7 +216,7 @@ async def test_a_new_certificate_is_used_without_a_restart(place: Path) -> None:
 async def test_files_that_do_not_fit_are_not_used_before_they_do(place: Path) -> None:
     one, other = place / "db1.pem", place / "db1.key"
     dialler = client_context(files(place, "db2"))
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         before = await serial_of(listener, dialler)
         certificate = one.read_bytes()
         issue(place, "db1", [NAME], force=True)
@@ -252,7 +238,7 @@ async def test_the_authority_is_replaced_without_downtime(place: Path) -> None:
         (old / name).write_bytes((place / name).read_bytes())
     dialler = client_context(files(place, "db2"))
     outdated = client_context(Files(place / "ca.pem", old / "db2.pem", old / "db2.key"))
-    async with Listener(server_context(files(place, "db1"))) as listener:
+    async with Greeter(server_context(files(place, "db1"))) as listener:
         renew_authority(place)
         assert len(show(place / "ca.pem")) == 2
         assert await greeting(listener, dialler) == b"welcome\n"

@@ -28,6 +28,7 @@ from peerlock.membership.sqlite import BEGINNING
 from peerlock.node.views import MemberId, View
 from peerlock.runtime.certificates import issue, new_authority
 from tests.etcd_servers import Server, Wire, servers
+from tests.listening import Listener
 from tests.loops import on_each_loop
 
 PATIENCE = 30.0
@@ -552,7 +553,7 @@ async def test_a_watch_that_breaks_is_begun_anew_though_all_was_compacted(
             status = server.ask("maintenance/status", {})
             revision = status["header"]["revision"]
             server.ask("kv/compaction", {"revision": revision, "physical": True})
-            await wire.cut()
+            await wire.hang_up()
             wire.let_go()
             assert await a.until(lambda view: view.number >= newest.number) == newest
 
@@ -746,11 +747,9 @@ async def test_something_else_that_answers_is_one_line(answer: bytes, text: str)
     async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
-        writer.close()
 
-    async with await asyncio.start_server(answering, "127.0.0.1", 0) as other:
-        port = other.sockets[0].getsockname()[1]
-        await refused(f"etcd://127.0.0.1:{port}/x", text)
+    async with Listener(answering) as other:
+        await refused(f"etcd://127.0.0.1:{other.port}/x", text)
 
 
 @in_time

@@ -38,6 +38,7 @@ from peerlock.runtime.host import MOST_UNKNOWN
 from peerlock.runtime.tls import Files, Mutual, client_context
 from peerlock.runtime.transport import Tcp, host_and_port
 from tests.etcd_servers import Server, Wire, servers
+from tests.listening import Listener
 from tests.loops import delivered, in_time, on_each_loop, until
 
 LEASE = 3
@@ -250,7 +251,7 @@ async def test_one_may_be_reached_by_another_address(url: str, reach: Reach) -> 
             for node in (a, b, a):
                 async with node.lock("x", timeout=10):
                     pass
-            await wire.cut()
+            await wire.hang_up()
             for node in (a, b, a):
                 async with node.lock("x", timeout=10):
                     pass
@@ -606,20 +607,17 @@ async def test_who_lets_us_in_and_then_does_not_want_us_is_not_called_all_the_ti
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal accepted
         accepted += 1
-        writer.close()
 
     plain = replace(reach, insecure=True, certificates=None)
-    refusing = await asyncio.start_server(accept, "127.0.0.1", 0)
-    where = refusing.sockets[0].getsockname()
     engine = EtcdEngine(url, LEASE)
-    try:
-        await engine.join(f"{where[0]}:{where[1]}")
-        async with peerlock.join(url, lease=LEASE, reach=plain):
-            await asyncio.sleep(1)
-            assert 2 <= accepted < 30
-    finally:
-        engine.close()
-        refusing.close()
+    async with Listener(accept) as refusing:
+        try:
+            await engine.join(f"127.0.0.1:{refusing.port}")
+            async with peerlock.join(url, lease=LEASE, reach=plain):
+                await asyncio.sleep(1)
+                assert 2 <= accepted < 30
+        finally:
+            engine.close()
 
 
 # etcd is away

@@ -160,7 +160,15 @@ class Tcp:
             )
 
     def hide(self) -> None:
-        pass  # the number of a port cannot be taken back
+        """They find the port, but nobody lets them in.
+
+        asyncio forgets a connection, and does not close it, if it comes when its server is
+        being closed (CPython's issue 109564).
+        """
+        if self._server is not None:
+            loop = asyncio.get_running_loop()
+            for listening in self._server.sockets:
+                loop.remove_reader(listening.fileno())
 
     def close(self) -> None:
         if self._server is not None:
