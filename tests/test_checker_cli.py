@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from peerlock.cli.main import main
+
+IN_A_TERMINAL = os.environ | {"TERM": "xterm"}
 
 KEYS = [
     *("algorithm", "nodes", "requests", "network", "states", "transitions", "depth"),
@@ -147,10 +151,20 @@ def test_wrong_usage_ends_with_2(check: Any, arguments: list[str], complaint: st
 
 def test_ctrl_c_prints_what_was_covered_and_ends_with_3() -> None:
     command = [sys.executable, "-m", "peerlock", "check", "lamport", "-n", "4"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(1.5)  # for it to be in the middle of things
+    ours, terminal = pty.openpty()
+    with (
+        open(ours, "rb", buffering=0) as shown,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=IN_A_TERMINAL
+        ) as process,
+    ):
+        os.close(terminal)
+        seen = b""
+        while b"searching" not in seen:
+            assert select.select([shown], [], [], 30)[0], seen
+            seen += shown.read(1000)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
-    assert process.returncode == 3
+    assert process.returncode == 3, (seen, out)
     assert "interrupted" in out
     assert "states" in out

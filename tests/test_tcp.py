@@ -614,8 +614,9 @@ async def test_who_lets_us_in_and_then_does_not_want_us_is_not_called_all_the_ti
         try:
             await engine.join(f"127.0.0.1:{refusing.port}")
             async with peerlock.join(url, lease=LEASE, reach=plain):
+                await until(lambda: accepted >= 2)
                 await asyncio.sleep(1)
-                assert 2 <= accepted < 30
+                assert accepted < 30
         finally:
             engine.close()
 
