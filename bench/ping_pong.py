@@ -76,6 +76,7 @@ class Buffered(Player, asyncio.BufferedProtocol):
 class Game(NamedTuple):
     player: type[Plain | Buffered]
     pause: Pause | None
+    loop: str = "asyncio"
 
 
 # After pauses as there are between hand-offs; and one right after the other.
@@ -86,19 +87,19 @@ GAMES = {
 }
 
 
-def one_way(game: Game, seconds: float, loop: str) -> float:
+def one_way(game: Game, seconds: float) -> float:
     """Seconds per message."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
-        asyncio.Runner(loop_factory=loop_factory(loop)) as runner,
+        asyncio.Runner(loop_factory=loop_factory(game.loop)) as runner,
     ):
-        ours, took = runner.run(play(game, f"{folder}/socket", seconds, loop))
+        ours, took = runner.run(play(game, f"{folder}/socket", seconds))
     return median(ours.took) if game.pause else took / (2 * ours.arrived)
 
 
-async def play(game: Game, path: str, seconds: float, loop: str) -> tuple[Player, float]:
+async def play(game: Game, path: str, seconds: float) -> tuple[Player, float]:
     context = multiprocessing.get_context("spawn")
-    other = context.Process(target=play_along, args=(game, path, loop), daemon=True)
+    other = context.Process(target=play_along, args=(game, path), daemon=True)
     ours = game.player(game.pause)
     server = await ours.loop.create_unix_server(lambda: ours, path)
     other.start()
@@ -118,11 +119,11 @@ async def play(game: Game, path: str, seconds: float, loop: str) -> tuple[Player
     return ours, took
 
 
-def play_along(game: Game, path: str, loop: str) -> None:
+def play_along(game: Game, path: str) -> None:
     async def until_over() -> None:
         theirs = game.player(game.pause)
         await theirs.loop.create_unix_connection(lambda: theirs, path)
         await theirs.over
 
-    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+    with asyncio.Runner(loop_factory=loop_factory(game.loop)) as runner:
         runner.run(until_over())

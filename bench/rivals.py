@@ -195,6 +195,7 @@ class Rival(NamedTuple):
     modules: tuple[str, ...] = ()
     packages: str = ""  # that bring the modules
     local: bool = False  # its locks mean nothing to other processes
+    loop: str = "asyncio"
 
     @property
     def networked(self) -> bool:
@@ -205,7 +206,8 @@ class Rival(NamedTuple):
             raise NotHere(f"pip install {self.packages}")
 
 
-TASKS, THREADS, IN_TURN = "peerlock, tasks", "peerlock, threads", "peerlock, in turn"
+TASKS, UVLOOP = "peerlock, tasks", "peerlock, uvloop"
+THREADS, IN_TURN = "peerlock, threads", "peerlock, in turn"
 REDIS_PY = "redis-py"
 ASYNCIO, THREADING = "asyncio.Lock", "threading.Lock"
 
@@ -213,6 +215,7 @@ _redis = Rival("", redis_py, "redis", ("redis",), "redis")
 
 RIVALS: tuple[Rival, ...] = (
     Rival(TASKS, peerlock_tasks),
+    Rival(UVLOOP, peerlock_tasks, modules=("uvloop",), packages="uvloop", loop="uvloop"),
     Rival(THREADS, peerlock_threads),
     # Every grant goes through the algorithm: no second one in a row while others wait.
     Rival(IN_TURN, partial(peerlock_tasks, hand_overs=1)),
