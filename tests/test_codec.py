@@ -260,7 +260,7 @@ class Wire(asyncio.Transport):
 def connection() -> tuple[Connection, Heard, Wire]:
     heard, wire = Heard(), Wire()
     made = Connection(heard)
-    made._transport = wire
+    made.connection_made(wire)
     return made, heard, wire
 
 

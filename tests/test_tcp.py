@@ -1,6 +1,7 @@
 """Clusters over TCP, with TLS and without, on loopback; one real etcd keeps the members."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -9,7 +10,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -34,6 +35,7 @@ from peerlock.runtime.certificates import (
     retire_authorities,
 )
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen, encode
+from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import MOST_UNKNOWN
 from peerlock.runtime.tls import Files, Mutual, client_context
 from peerlock.runtime.transport import Tcp, host_and_port
@@ -595,6 +597,30 @@ async def test_a_flood_of_connections_is_borne(url: str, reach: Reach) -> None:
         finally:
             for stranger in strangers:
                 stranger.close()
+
+
+@pytest.mark.parametrize("at_once", [1, 400])
+@on_each_loop
+async def test_of_those_who_have_come_and_gone_nothing_is_kept(
+    url: str, reach: Reach, at_once: int
+) -> None:
+    """Not for a while, either: they can come faster than a collector runs."""
+    async with nodes(url, reach) as (a,):
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(400 // at_once):
+                with ExitStack() as stack:
+                    for _ in range(at_once):
+                        came = socket.create_connection(host_and_port(a.host.address))
+                        stack.enter_context(came)
+                        await asyncio.sleep(0)
+            await until(lambda: a.host.strangers == 400)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert sum(isinstance(each, Connection) for each in gc.get_objects()) < 50
+        finally:
+            gc.enable()
 
 
 @on_each_loop

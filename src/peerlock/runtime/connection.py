@@ -11,6 +11,7 @@ from peerlock.core.peer import RemoteError
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, Frame, Garbage, decode, encode
 
 AT_ONCE = 64 * 1024  # bytes
+NOTHING = memoryview(b"")
 
 
 class Listener(Protocol):
@@ -28,15 +29,16 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._transport: asyncio.Transport | None = None
-        self._arrived = memoryview(bytearray(AT_ONCE))
+        self._arrived = NOTHING  # strangers may come in any number, and say nothing
         self._incomplete = bytearray()  # the beginning of a frame
         self._needed = LENGTH  # how much of it must be there before we look at it again
         self._ended = self._lost = False
-        self.cut: Callable[[], None] = lambda: None  # ends what has not begun
+        self.cut: Callable[[], None] | None = None  # ends what has not begun
         self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._arrived = memoryview(bytearray(AT_ONCE))
         if self._ended or not self.admits(transport):
             self.end()
 
@@ -72,7 +74,8 @@ class Connection(asyncio.BufferedProtocol):
             self._incomplete += data[start:]
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._transport = None
+        self._transport = self.cut = None
+        self._arrived = NOTHING
         if not self._lost:
             self._lost = self._ended = True
             self._listener.closed(self)
@@ -94,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = True
         if self._transport is not None:
             self._transport.abort()
-        else:
+        elif self.cut is not None:
             self.cut()
 
     def finish(self) -> None:

@@ -68,14 +68,15 @@ class Host:
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
         self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
-        self.strangers = 0  # connections that were refused
+        self.strangers = 0  # who came, and did not say who they are, or are not ours
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
-        self._unknown: dict[Connection, None] = {}  # have not said who they are
+        # Who has not said who they are, and when we are tired of them.
+        self._unknown: dict[Connection, asyncio.TimerHandle] = {}
         self._addresses: dict[MemberId, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._newest = View(0, ())  # of the views that came while we were out
@@ -377,19 +378,26 @@ class Host:
             connection.end()
             return connection
         self._connections.add(connection)
-        self._unknown[connection] = None
+        tired = self.loop.call_later(PATIENCE, self._tired_of, connection)
+        self._unknown[connection] = tired
         if len(self._unknown) > MOST_UNKNOWN:
-            oldest = next(iter(self._unknown))
-            del self._unknown[oldest]
-            oldest.end()
-            self.strangers += 1
-        self.loop.call_later(PATIENCE, self._tired_of, connection)
+            self._tired_of(next(iter(self._unknown)))
         return connection
 
     def _tired_of(self, connection: Connection) -> None:
-        if connection in self._unknown:
+        self._count_stranger(connection)
+        connection.end()
+
+    def _count_stranger(self, connection: Connection) -> None:
+        if self._is_unknown_no_more(connection):
             self.strangers += 1
-            connection.end()
+
+    def _is_unknown_no_more(self, connection: Connection) -> bool:
+        """Whether it was, until now."""
+        tired = self._unknown.pop(connection, None)
+        if tired is not None:
+            tired.cancel()
+        return tired is not None
 
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
@@ -456,23 +464,28 @@ class Host:
             expected = (VERSION, self.engine.cluster)
             if (frame.version, frame.cluster) == expected and not self._stopped:
                 if isinstance(frame, Ask):
-                    with self.guard:
-                        told = Told(self.describe(self.node))
-                    connection.send(told)
+                    self._answer(connection)
                     return
                 must_be_possible(frame.view)
-                self._unknown.pop(connection, None)
+                self._is_unknown_no_more(connection)
                 self._incoming[connection] = frame.sender
                 self._see(frame.view)
                 return
-        self.strangers += 1
         raise Garbage("a stranger")
+
+    def _answer(self, connection: Connection) -> None:
+        with self.guard:
+            told = Told(self.describe(self.node))
+        self._is_unknown_no_more(connection)
+        connection.send(told)
+        connection.finish()
+        self.loop.call_later(PATIENCE, connection.end)  # if it does not want to hear it
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._parted.set()
-        self._unknown.pop(connection, None)
+        self._count_stranger(connection)
         member = self._incoming.pop(connection, None)
         for other, way in self._ways.items():
             if way.connection is connection:
