@@ -147,8 +147,11 @@ class Server:
 
     def delete(self, prefix: str) -> None:
         """All keys that begin so."""
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        self.ask("kv/deleterange", {"key": coded(prefix), "range_end": coded(end)})
+        self.delete_between(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+    def delete_between(self, first: str, end: str) -> None:
+        """All at once."""
+        self.ask("kv/deleterange", {"key": coded(first), "range_end": coded(end)})
 
     def leads(self) -> bool:
         status = self.ask("maintenance/status", {})

@@ -20,7 +20,7 @@ import peerlock
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.meeting import Reach
 from peerlock.membership.engine import ClusterError, Gone, Joined, Watching
-from peerlock.membership.etcd import EtcdEngine
+from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import Answer, encoded
 from peerlock.membership.place import engine_for
@@ -293,16 +293,80 @@ async def test_a_crowd_that_comes_at_once_sees_the_same_views(server: Server) ->
         await asyncio.gather(*(one.engine.leave(one.me) for one in crowd[::2]))
         for member in crowd[1::2]:
             await member.until(lambda view: len(view.members) == 10)
-        by_number: dict[int, View] = {}
-        for member in crowd:
-            numbers = [view.number for view in member.views]
-            assert numbers == sorted(set(numbers))
-            for view in member.views:
-                assert by_number.setdefault(view.number, view) == view
+        agree(crowd)
         assert len({member.me for member in crowd}) == 20
     finally:
         for member in crowd:
             member.die()
+
+
+def agree(members: list[Member]) -> None:
+    """Views of the same number are the same, and numbers grow."""
+    by_number: dict[int, View] = {}
+    for member in members:
+        numbers = [view.number for view in member.views]
+        assert numbers == sorted(set(numbers))
+        for view in member.views:
+            assert by_number.setdefault(view.number, view) == view
+
+
+@asynccontextmanager
+async def more_than_etcd_compares(url: str) -> AsyncIterator[list[Member]]:
+    """Who have not joined yet."""
+    crowd = [Member(url, lease=60) for _ in range(140)]
+    try:
+        yield crowd
+    finally:
+        for member in crowd:
+            member.die()
+
+
+@in_time
+async def test_more_may_come_and_die_at_once_than_etcd_compares(
+    server: Server, trusted: None
+) -> None:
+    url = fresh(server)
+    async with more_than_etcd_compares(url) as crowd:
+        await asyncio.gather(*(member.join() for member in crowd))
+        for member in crowd:
+            await member.until(lambda view: len(view.members) == len(crowd))
+        agree(crowd)
+        survivor, *others = sorted(crowd, key=lambda one: key_of(server, url, one))
+        for member in others:
+            member.die()
+        server.delete_between(f"{key_of(server, url, survivor)}!", f"{keys_of(url)}n")
+        await survivor.until(alone(survivor))
+        agree([survivor])
+
+
+@in_time
+async def test_if_many_died_and_nobody_was_there_whoever_joins_puts_all_out(
+    server: Server, trusted: None
+) -> None:
+    url = fresh(server)
+    async with more_than_etcd_compares(url) as crowd:
+        await asyncio.gather(*(member.join() for member in crowd))
+    server.delete(f"{keys_of(url)}members/")
+    async with members(url, 1) as late:
+        assert late.me in ids(late.joined.view)
+        await late.until(alone(late))
+
+
+@in_time
+async def test_whoever_joins_is_in_however_many_came_before_it(server: Server) -> None:
+    url = fresh(server)
+    async with more_than_etcd_compares(url) as crowd:
+        waits = [slow_to_join(member) for member in crowd]
+        joining = [asyncio.create_task(member.join()) for member in crowd]
+        for there, _ in waits:
+            await there.wait()
+        async with members(url, 1, lease=60) as late:
+            assert len(late.joined.view.members) == AT_ONCE
+            for _, may_go_on in waits:
+                may_go_on.set()
+            await asyncio.gather(*joining)
+            view = await late.until(lambda view: len(view.members) == len(crowd) + 1)
+            assert set(ids(view)) == {late.me, *(member.me for member in crowd)}
 
 
 @in_time

@@ -11,7 +11,9 @@ key.  It is only ever replaced by a transaction that compares the whole old valu
 writes a higher number; etcd carries out transactions one after the other.  Whoever joins
 puts its own key there, then writes a view of all whose keys are there: of a crowd that
 comes at once, whoever is first takes all who are there with it, so that a hundred do not
-make a hundred views.  Whoever leaves changes the view and removes its key in one.  When a
+make a hundred views.  (etcd bounds a transaction, so of a larger crowd it takes some, and
+itself in any case; of many dead, too, some are put out, and the rest by the next view.)
+Whoever leaves changes the view and removes its key in one.  When a
 lease runs out, etcd removes the member's key, and a survivor, who watches, writes the view
 without it: the transaction compares that the key is really not there, so no member is ever
 put out whose lease etcd has not let expire.  All survivors see the key go; the first in the
@@ -90,6 +92,7 @@ PATIENCE_TO_LEAVE = 3.0
 RETRY = 0.05  # seconds until a broken watch is begun again, then longer and longer
 RETRY_AT_MOST = 1.0
 STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
+AT_ONCE = 100  # put out or let in by one view: etcd compares 128 keys, as it comes
 TERMS = 5  # of office that may end while we renew
 HIGHEST = (1 << 31) - 1  # what a fence has room for
 TOO_SLOW = "etcd was so slow that our lease ran out while we joined"
@@ -293,12 +296,12 @@ class EtcdEngine:
             return None
         if lease not in snapshot.present:
             raise ClusterError(TOO_SLOW)
-        return self._settled(snapshot)
+        return self._settled(snapshot, joining=lease)
 
     def _without(self, me: MemberId, snapshot: Snapshot) -> Change | None:
         if me not in snapshot.state.leases:
             return None
-        return self._settled(snapshot, me)
+        return self._settled(snapshot, leaving=me)
 
     def _without_dead(self, snapshot: Snapshot) -> Change | None:
         return self._settled(snapshot) if self._to_be_put_out(snapshot) else None
@@ -315,24 +318,40 @@ class EtcdEngine:
         since = self._gone_since.get(member, time.monotonic())
         return since + (lease.ttl if self._hasty else 0)
 
-    def _settled(self, snapshot: Snapshot, leaving: MemberId = 0) -> Change:
-        """Of all who are there, but for one who leaves."""
-        state, newcomers = snapshot.state, snapshot.newcomers
-        dead = self._to_be_put_out(snapshot)
+    def _settled(
+        self, snapshot: Snapshot, *, joining: int = 0, leaving: MemberId = 0
+    ) -> Change:
+        """Of all who are there, but for one who leaves; or a step towards it."""
+        state = snapshot.state
+        dead, newcomers = self._at_once(snapshot, joining)
         seen = max([state.view.number, *(card.beyond for card in newcomers.values())])
         first = self._next_number(seen)
         number = first + max(0, len(newcomers) - 1)
         if number > HIGHEST:
             raise ClusterError("this cluster's numbers are used up; take another name")
-        members = [m for m in state.view.members if m.id not in dead | {leaving}]
+        members = [m for m in state.view.members if m.id not in {*dead, leaving}]
         leases = {member.id: state.leases[member.id] for member in members}
         for member, (lease, card) in enumerate(newcomers.items(), first):
             members.append(Member(member, card.address, card.pid))
             leases[member] = Lease(lease, card.ttl)
-        conditions = [absent(self._key_of(state.leases[i].id)) for i in sorted(dead)]
+        conditions = [absent(self._key_of(state.leases[i].id)) for i in dead]
         conditions += [there(self._key_of(lease)) for lease in newcomers]
         operations = [delete(self._key_of(state.leases[leaving].id))] if leaving else []
         return Change(View(number, tuple(members)), leases, conditions, operations)
+
+    def _at_once(
+        self, snapshot: Snapshot, joining: int
+    ) -> tuple[list[MemberId], dict[int, Card]]:
+        """Whom one view puts out, and whom it lets in.
+
+        Whoever joins lets itself in: so it needs one view, whatever the others do.  Then
+        come the dead, for as long as one is in, the others wait for its word.
+        """
+        dead = sorted(self._to_be_put_out(snapshot))[: AT_ONCE - 1]
+        newcomers = snapshot.newcomers
+        us_first = sorted(newcomers, key=lambda lease: lease != joining)
+        chosen = set(us_first[: AT_ONCE - len(dead)])
+        return dead, {i: card for i, card in newcomers.items() if i in chosen}
 
     def _next_number(self, number: int) -> int:
         number = max(number, self._highest) + 1
@@ -391,8 +410,8 @@ class EtcdEngine:
         revision = int(answer["header"]["revision"])
         state = State(view, leases, name, raw, revision)
         self._learn(state)
-        staying = {lease.id for lease in leases.values()}
-        present = {i: card for i, card in snapshot.present.items() if i in staying}
+        out = {lease.id for i, lease in old.leases.items() if i not in leases}
+        present = {i: card for i, card in snapshot.present.items() if i not in out}
         return Snapshot(state, present, term_of(answer))
 
     async def _stayed(self) -> Snapshot:
@@ -475,7 +494,7 @@ class EtcdEngine:
         def without(snapshot: Snapshot) -> Change | None:
             leases = snapshot.state.leases.items()
             us = next((i for i, theirs in leases if theirs.id == lease), 0)
-            return self._settled(snapshot, us) if us else None
+            return self._settled(snapshot, leaving=us) if us else None
 
         with suppress(ClusterError):
             question = {"ID": lease}
