@@ -32,6 +32,7 @@ from tests.listening import Listener
 from tests.loops import on_each_loop
 
 PATIENCE = 30.0
+UNREADABLE = "/proc/self/mem"  # it is there, and not even root can read its beginning
 names = count(1)
 
 
@@ -832,6 +833,10 @@ def test_an_address_says_it_all(tmp_path: Path) -> None:
     found = parse("etcd://a%3Ab:c%40d@h1:1,h2,[::1]:3,[::2]/prod")
     assert found.endpoints == (("h1", 1), ("h2", 2379), ("::1", 3), ("::2", 2379))
     assert (found.user, found.password, found.cluster) == ("a:b", "c@d", "prod")
+    assert parse("etcd://h:,müller.example/a").endpoints == (
+        ("h", 2379),
+        ("xn--mller-kva.example", 2379),
+    )
     assert found.tls is None
     assert "c@d" not in repr(found)
     assert parse("etcds://h/prod").tls is not None
@@ -851,13 +856,42 @@ def test_an_address_says_it_all(tmp_path: Path) -> None:
         ("etcd://h/a?ca=/no/where", ClusterError, "cannot read /no/where"),
         ("etcd://h/a?password-file=/no/where", ClusterError, "cannot read /no/where"),
         (f"etcd://h/a?ca={__file__}", ClusterError, "for TLS"),
+        ("etcd://h:99999/a", UsageError, "'h:99999' is no host and port"),
+        ("etcd://h:0/a", UsageError, "'h:0' is no host and port"),
+        (f"etcd://h:{'9' * 5000}/a", UsageError, "is no host and port"),
+        ("etcd://[::1]22379/a", UsageError, r"'\[::1\]22379' is no host and port"),
+        ("etcd://[::1/a", UsageError, r"'\[::1' is no host and port"),
+        ("etcd://::1/a", UsageError, "'::1' is no host and port"),
+        ("etcd://a..b/a", UsageError, r"'a\.\.b' is no host and port"),
+        (f"etcd://{'x' * 64}/a", UsageError, "is no host and port"),
+        ("etcd://h h/a", UsageError, "is no host and port"),
+        ("etcd://h/\udcff", UsageError, "has to be UTF-8"),
+        ("etcd://h/a?ca=", UsageError, r"\?ca= wants the name of a file"),
+        ("etcd://h/a?ca=%00", UsageError, r"\?ca= wants the name of a file"),
+        *[
+            (f"etcd://h/a?{name}={UNREADABLE}", ClusterError, f"cannot read {UNREADABLE}")
+            for name in ("ca", "cert", "key", "password-file")
+        ],
     ],
 )
 def test_an_address_that_makes_no_sense(
     url: str, error: type[Exception], text: str
 ) -> None:
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=text) as raised:
         engine_for(url, 1.0)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_password_that_is_not_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "p").write_bytes("pässword".encode("latin-1"))
+    with pytest.raises(ClusterError, match=r"cannot read .*/p: it is not UTF-8"):
+        engine_for(f"etcd://ann@h/a?password-file={tmp_path}/p", 1.0)
+
+
+@pytest.mark.parametrize("lease", [inf, 1e30])
+def test_a_lease_that_etcd_cannot_grant(lease: float) -> None:
+    with pytest.raises(UsageError, match="grants no lease of"):
+        engine_for("etcd://h/a", lease)
 
 
 def test_without_its_package_it_says_what_to_install(

@@ -75,6 +75,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import (
@@ -93,6 +94,7 @@ RETRY = 0.05  # seconds until a broken watch is begun again, then longer and lon
 RETRY_AT_MOST = 1.0
 STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
 AT_ONCE = 100  # put out or let in by one view: etcd compares 128 keys, as it comes
+LONGEST = 9_000_000_000  # seconds of a lease that etcd grants
 TERMS = 5  # of office that may end while we renew
 HIGHEST = (1 << 31) - 1  # what a fence has room for
 TOO_SLOW = "etcd was so slow that our lease ran out while we joined"
@@ -176,6 +178,8 @@ NOTHING = State(View(0, ()), {}, "", b"", 0)
 class EtcdEngine:
     def __init__(self, url: str, lease: float | None) -> None:
         address = parse(url)
+        if lease is not None and not lease <= LONGEST:
+            raise UsageError(f"etcd grants no lease of {lease:g} seconds")
         self._endpoints = address.endpoints
         self.lease = lease
         self.cluster = ""  # known once we have read it

@@ -12,7 +12,9 @@ in every other: %40 for @, %3A for a colon.
 
 from __future__ import annotations
 
+import re
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
@@ -24,6 +26,7 @@ SCHEMES = ("etcd", "etcds")
 PORT = 2379
 OPTIONS = {"ca", "cert", "key", "password-file"}
 EXAMPLE = "etcd://10.0.0.5:2379,10.0.0.6:2379/prod"
+ENDPOINT = re.compile(r"(?:\[([\w:.%-]+)\]|([\w.-]+))(?::([0-9]{0,5}))?")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Address:
 
 
 def parse(url: str) -> Address:
+    if any("\ud800" <= character <= "\udfff" for character in url):
+        raise UsageError(f"etcd's address has to be UTF-8, as in {EXAMPLE}")
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("?")
     authority, _, path = rest.partition("/")
@@ -63,38 +68,57 @@ def parse_options(query: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
     for name in sorted(set(options) - OPTIONS):
         raise UsageError(f"?{name}= is no option of etcd; {', '.join(sorted(OPTIONS))} are")
+    for name, value in options.items():
+        if not value or "\0" in value:
+            raise UsageError(f"?{name}= wants the name of a file")
     return options
 
 
 def endpoint(text: str) -> tuple[str, int]:
     """host, host:port, [::1] or [::1]:port."""
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        port = rest.removeprefix(":")
-    else:
-        host, _, port = text.partition(":")
-    if not host or not (port.isdecimal() or not port):
-        raise UsageError(f"{text!r} is no host and port of etcd, as in {EXAMPLE}")
-    return host, int(port or PORT)
+    if found := ENDPOINT.fullmatch(text):
+        bracketed, plain, digits = found.groups()
+        port = int(digits or PORT)
+        with suppress(UnicodeError):  # of names that DNS has no room for
+            host = (bracketed or plain).encode("idna").decode()
+            if 0 < port < 1 << 16:
+                return host, port
+    raise UsageError(f"{text!r} is no host and port of etcd, as in {EXAMPLE}")
 
 
 def contents(path: str) -> str:
     try:
-        return Path(path).read_text().rstrip("\n")
+        return Path(path).read_text("utf-8").rstrip("\n")
     except OSError as error:
         raise ClusterError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ClusterError(f"cannot read {path}: it is not UTF-8") from None
 
 
 def tls_context(options: dict[str, str]) -> ssl.SSLContext:
     ca, cert, key = (options.get(name) for name in ("ca", "cert", "key"))
+    files = [path for path in (ca, cert, key) if path]
     try:
         context = ssl.create_default_context(cafile=ca)
         if cert or key:
-            context.load_cert_chain(cert or key or "", key)
+            context.load_cert_chain(cert or key or "", key, password=no_password)
     except ssl.SSLError as error:
-        files = ", ".join(path for path in (ca, cert, key) if path)
-        raise ClusterError(f"cannot use {files} for TLS: {error.reason}") from None
+        why = error.reason or error
+        raise ClusterError(f"cannot use {', '.join(files)} for TLS: {why}") from None
     except OSError as error:
-        missing = next(p for p in (ca, cert, key) if p and not Path(p).is_file())
-        raise ClusterError(f"cannot read {missing}: {error.strerror}") from None
+        which = next((path for path in files if not can_read(path)), ", ".join(files))
+        raise ClusterError(f"cannot read {which}: {error.strerror}") from None
     return context
+
+
+def can_read(path: str) -> bool:
+    try:
+        Path(path).read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def no_password() -> str:
+    """Otherwise OpenSSL would ask on the terminal, and everything would wait."""
+    return ""
