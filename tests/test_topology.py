@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from peerlock.core.topology import (
     Complete,
+    Graph,
     Ring,
     Topology,
     Tree,
+    graph,
     kary,
     line,
     star,
@@ -35,8 +37,27 @@ def any_tree(draw: st.DrawFn) -> Tree:
     return tree(edges, n)
 
 
+# A kite, a square with a diagonal, and Petersen's graph.
+GRAPHS = {
+    "graph:1-2,2-3,3-1,3-4": 4,
+    "graph:1-2,2-3,3-4,4-1,1-3": 4,
+    "graph:1-2,2-3,3-4,4-5,5-1,1-6,2-7,3-8,4-9,5-10,6-8,7-9,8-10,9-6,10-7": 10,
+}
+
+
+@st.composite
+def any_graph(draw: st.DrawFn) -> Graph:
+    """A tree, and more edges."""
+    links = draw(any_tree()).links
+    n = len(links)
+    pairs = [(i, j) for i in range(1, n + 1) for j in range(i + 1, n + 1)]
+    more = draw(st.sets(st.sampled_from(pairs))) if pairs else set()
+    return graph(sorted(more | {(i, j) for i, j in pairs if j in links[i - 1]}), n)
+
+
 def cases() -> list[Topology]:
-    return [topology(spec, n) for spec in SPECS for n in SIZES]
+    graphs = [topology(spec, n) for spec, n in GRAPHS.items()]
+    return [topology(spec, n) for spec in SPECS for n in SIZES] + graphs
 
 
 every_topology = pytest.mark.parametrize(
@@ -127,6 +148,19 @@ def test_in_a_tree_every_hop_comes_nearer(linked: Tree) -> None:
                 assert far[linked.next_hop(i, to)] == far[i] - 1
 
 
+@given(any_graph())
+def test_any_graph_routes_by_shortest_ways_floods_and_knows_its_diameter(
+    linked: Graph,
+) -> None:
+    check_routes(linked)
+    for node in range(1, linked.nodes + 1):
+        check_flood(linked, origin=node)
+        far = distances(linked, node)
+        for i in far.keys() - {node}:
+            assert far[linked.next_hop(i, node)] == far[i] - 1
+    assert linked.diameter == diameter_by_hand(linked)
+
+
 # Each topology
 
 
@@ -210,6 +244,24 @@ def test_what_is_no_tree_is_refused(
         tree(edges, n)
 
 
+@pytest.mark.parametrize(
+    ("edges", "n", "complaint"),
+    [
+        ([(1, 2), (2, 9)], 3, r"edge 2-9: node 9 is none of 1\.\.3"),
+        ([(1, 2), (2, 2)], 2, "edge 2-2 links a node with itself"),
+        ([(1, 2), (2, 1)], 2, "edge 2-1 is given twice"),
+        ([(1, 2), (3, 4)], 4, "nodes 1 and 3 are not linked"),
+        ([], 2, "nodes 1 and 2 are not linked"),
+        ([], 0, "at least one node, not 0"),
+    ],
+)
+def test_what_is_no_graph_is_refused(
+    edges: list[tuple[int, int]], n: int, complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        graph(edges, n)
+
+
 def test_a_tree_without_room_for_children_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one child, not 0"):
         kary(5, 0)
@@ -229,6 +281,7 @@ def test_a_tree_without_room_for_children_is_refused() -> None:
         ("tree:3", kary(4, 3)),
         ("edges:1-2,2-3,2-4", tree([(1, 2), (2, 3), (2, 4)])),
         ("edges:1-2, 2-3, 2-4", tree([(1, 2), (2, 3), (2, 4)])),
+        ("graph:1-2,2-3,3-1,3-4", graph([(1, 2), (2, 3), (3, 1), (3, 4)], 4)),
     ],
 )
 def test_a_spec_names_a_topology(spec: str, expected: Topology) -> None:
@@ -238,6 +291,8 @@ def test_a_spec_names_a_topology(spec: str, expected: Topology) -> None:
 
 def test_a_single_node_needs_no_edges() -> None:
     assert topology("edges:", 1).neighbours(1) == ()
+    assert topology("graph:", 1).neighbours(1) == ()
+    assert topology("graph:", 1).diameter == 0
 
 
 @pytest.mark.parametrize(
@@ -251,6 +306,8 @@ def test_a_single_node_needs_no_edges() -> None:
         ("edges:1-2,2/3", "'2/3' is no edge: write two nodes, as in 1-2"),
         ("edges:1-2", "nodes 1 and 3 are not linked"),
         ("edges:", "nodes 1 and 2 are not linked"),
+        ("graph:1-2", "nodes 1 and 3 are not linked"),
+        ("grahp:1-2", "no topology 'grahp'. Did you mean graph?"),
     ],
 )
 def test_a_wrong_spec_gets_one_helpful_line(spec: str, complaint: str) -> None:
@@ -259,7 +316,7 @@ def test_a_wrong_spec_gets_one_helpful_line(spec: str, complaint: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("spec", [*SPECS, "edges:"])
+@pytest.mark.parametrize("spec", [*SPECS, "edges:", "graph:"])
 @pytest.mark.parametrize("n", [0, -1])
 def test_there_is_at_least_one_node(spec: str, n: int) -> None:
     with pytest.raises(ValueError, match=f"at least one node, not {n}"):

@@ -2,17 +2,19 @@
 
 A topology answers three questions: who are my neighbours, which of them is the first
 step on the way to some node, and to whom do I pass on what everyone is to get.  None of
-them keeps more than O(N) in memory, so that a tree of 10,000 nodes is no trouble.
+them keeps more than O(N) in memory, so that a tree of 10,000 nodes is no trouble; only a
+graph keeps as much for each node to which ways were asked for.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from peerlock.core.peer import NodeId
@@ -167,16 +169,89 @@ class Tree(Topology):
         return tour
 
 
+@dataclass(frozen=True)
+class Graph(Topology):
+    """Any network; `links[i - 1]` are the neighbours of i.  Made by `graph`."""
+
+    links: tuple[tuple[NodeId, ...], ...] = field(repr=False)
+    kind: str = field(default="graph", init=False)
+
+    @cached_property
+    def diameter(self) -> int:
+        return max(len(_rounds(self.links, root)) - 1 for root in range(1, self.nodes + 1))
+
+    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
+        return self.links[node - 1]
+
+    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
+        return self._towards(to)[node]
+
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
+        """Down the tree of the ways that lead to `origin`."""
+        way = self._towards(origin)
+        return tuple(j for j in self.links[node - 1] if way[j] == node)
+
+    def _towards(self, root: NodeId) -> Mapping[NodeId, NodeId]:
+        """The first step of a shortest way from each other node; by the lowest number."""
+        if root not in self._ways:
+            way = {root: 0}
+            for near, next_round in pairwise(_rounds(self.links, root)):
+                for j in next_round:
+                    way[j] = next(i for i in self.links[j - 1] if i in near)
+            self._ways[root] = way
+        return self._ways[root]
+
+    @cached_property
+    def _ways(self) -> dict[NodeId, dict[NodeId, NodeId]]:
+        return {}
+
+
+def graph(edges: Iterable[Edge], n: int) -> Graph:
+    """Any network of n nodes that hangs together."""
+    edges = tuple(edges)
+    if n < 1:
+        raise ValueError(f"a topology needs at least one node, not {n}")
+    known: set[frozenset[NodeId]] = set()
+    for a, b in edges:
+        _must_be_nodes((a, b), n)
+        if a == b:
+            raise ValueError(f"edge {a}-{b} links a node with itself")
+        if frozenset((a, b)) in known:
+            raise ValueError(f"edge {a}-{b} is given twice")
+        known.add(frozenset((a, b)))
+    links = _links(edges, n)
+    reached = {j for found in _rounds(links, 1) for j in found}
+    for j in range(2, n + 1):
+        if j not in reached:
+            raise ValueError(f"nodes 1 and {j} are not linked: no network of {n} nodes")
+    return Graph(n, links)
+
+
+def _rounds(links: Sequence[Sequence[NodeId]], root: NodeId) -> list[set[NodeId]]:
+    """The nodes that are 0, 1, 2, … links away from `root`."""
+    rounds, seen = [{root}], {root}
+    while True:
+        found = {j for i in rounds[-1] for j in links[i - 1]} - seen
+        if not found:
+            return rounds
+        rounds.append(found)
+        seen |= found
+
+
 def tree(edges: Iterable[Edge], n: int | None = None, kind: str = "edges") -> Tree:
     """Any tree.  Unless n is given, it is as many nodes as these edges can link."""
     edges = tuple(edges)
     n = len(edges) + 1 if n is None else n
     _check_tree(edges, n)
+    return Tree(n, kind, _links(edges, n))
+
+
+def _links(edges: Iterable[Edge], n: int) -> tuple[tuple[NodeId, ...], ...]:
     links: list[list[NodeId]] = [[] for _ in range(n)]
     for a, b in edges:
         links[a - 1].append(b)
         links[b - 1].append(a)
-    return Tree(n, kind, tuple(tuple(sorted(ends)) for ends in links))
+    return tuple(tuple(sorted(ends)) for ends in links)
 
 
 def line(n: int) -> Tree:
@@ -206,9 +281,7 @@ def _check_tree(edges: Iterable[Edge], n: int) -> None:
         return j
 
     for a, b in edges:
-        for j in (a, b):
-            if not 1 <= j <= n:
-                raise ValueError(f"edge {a}-{b}: node {j} is none of 1..{n}")
+        _must_be_nodes((a, b), n)
         if find(a) == find(b):
             raise ValueError(f"edge {a}-{b} closes a cycle, and a tree has none")
         leader[find(a)] = find(b)
@@ -217,13 +290,20 @@ def _check_tree(edges: Iterable[Edge], n: int) -> None:
             raise ValueError(f"nodes 1 and {j} are not linked: not a tree of {n} nodes")
 
 
+def _must_be_nodes(edge: Edge, n: int) -> None:
+    a, b = edge
+    for j in edge:
+        if not 1 <= j <= n:
+            raise ValueError(f"edge {a}-{b}: node {j} is none of 1..{n}")
+
+
 _PLAIN: Mapping[str, Callable[[int], Topology]] = {
     "complete": Complete,
     "ring": Ring,
     "line": line,
     "star": star,
 }
-KINDS = (*_PLAIN, "tree", "tree:K", "edges:1-2,2-3,2-4")
+KINDS = (*_PLAIN, "tree", "tree:K", "edges:1-2,2-3,2-4", "graph:1-2,2-3,3-1")
 
 
 @lru_cache
@@ -234,6 +314,8 @@ def topology(spec: str, n: int) -> Topology:
         return kary(n, _children(argument)) if argument else kary(n)
     if kind == "edges":
         return tree(_edges(argument), n)
+    if kind == "graph":
+        return graph(_edges(argument), n)
     if kind not in _PLAIN:
         raise ValueError(_unknown(kind))
     if argument:
@@ -259,6 +341,6 @@ def _edge(text: str) -> Edge:
 
 
 def _unknown(kind: str) -> str:
-    near = get_close_matches(kind, (*_PLAIN, "tree", "edges"), n=1)
+    near = get_close_matches(kind, (*_PLAIN, "tree", "edges", "graph"), n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"there is no topology {kind!r}.{hint} The kinds are {', '.join(KINDS)}"
