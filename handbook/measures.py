@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, is_dataclass, replace
+from dataclasses import astuple, dataclass, is_dataclass
 from multiprocessing import Pool
 from typing import Any
 
@@ -14,7 +14,6 @@ from peerlock.core.peer import NodeId
 from peerlock.lab.compare import (
     Experiment,
     Result,
-    Task,
     leave_ctrl_c,
     perform,
     result,
@@ -28,9 +27,6 @@ SIZES = (4, 9, 16, 25, 49)
 SIZE = 25  # of the tables that show one size only
 LOADS = ("light", "heavy")
 RUNS, ENTRIES = 2, 200
-
-# Its messages are counted as its paper does: a broadcast on a medium is one.
-MEDIUM = {"ricart-agrawala-broadcast"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def measure(
 ) -> Measured:
     chosen = tuple(names or (entry.name for entry in right_ones()))
     experiment = Experiment(chosen, sizes, LOADS, RUNS, ENTRIES)
-    tasks = [on_its_medium(task) for task in scenarios(experiment)]
+    tasks = list(scenarios(experiment))
     reports: dict[tuple[str, int, str], list[Any]] = {cell: [] for cell, _, _ in tasks}
     tasks.sort(key=lambda task: -task[2].nodes)  # long ones first, so that none is last
     with Pool(jobs, initializer=leave_ctrl_c) as pool:
@@ -75,15 +71,6 @@ def measure(
 
 def first(pair: tuple[int, Any]) -> int:
     return pair[0]
-
-
-def on_its_medium(task: Task) -> Task:
-    cell, run, scenario = task
-    if scenario.algorithm in MEDIUM:
-        assert scenario.network is not None
-        network = replace(scenario.network, broadcast_medium=True)
-        scenario = replace(scenario, network=network)
-    return cell, run, scenario
 
 
 class Watching(Heavy):

@@ -59,6 +59,12 @@ def test_what_is_assumed_and_what_is_not_measured_is_said(check: Any) -> None:
     assert "not measured with faults" in done.out
 
 
+def test_how_broadcasts_are_counted_is_said(check: Any) -> None:
+    told = "a broadcast counted once for each who gets it"
+    assert told in check("ricart-agrawala-broadcast", "-n", 2).out
+    assert told not in check("ricart-agrawala", "-n", 2).out
+
+
 def test_the_json_has_the_promised_keys(check: Any) -> None:
     found = check("central", "-n", 2, "-r", 2, "--json").json
     assert list(found) == KEYS

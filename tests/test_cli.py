@@ -106,6 +106,15 @@ def test_simulate_reports(peerlock: Any, entry: Any) -> None:
     assert sum(report["messages_by_type"].values()) == report["messages"]
 
 
+@pytest.mark.parametrize(("load", "messages"), [("light", 11.0), ("heavy", 2.054)])
+def test_what_needs_a_broadcast_medium_runs_on_one(
+    peerlock: Any, load: str, messages: float
+) -> None:
+    name = "ricart-agrawala-broadcast"
+    report = peerlock("simulate", name, "-n", 11, "--load", load, "--json").json
+    assert report["messages_per_entry"] == messages
+
+
 def test_simulate_speaks_to_people(peerlock: Any) -> None:
     out = peerlock("simulate", "raymond", "-n", 9, "--topology", "line").out
     assert "messages per entry" in out

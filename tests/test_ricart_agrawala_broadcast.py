@@ -15,6 +15,7 @@ from peerlock.checker.model import Network, model
 from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
+from peerlock.simulator.latency import Constant
 from peerlock.simulator.load import Load
 from peerlock.simulator.network import Network as Wires
 from tests.test_counts import light_entries
@@ -41,8 +42,16 @@ def test_an_entry_costs_n_on_the_medium_when_nobody_competes(n: int) -> None:
     }
 
 
+@pytest.mark.parametrize("load", [Light(), Heavy()], ids=str)
+@pytest.mark.parametrize("network", [None, Wires(Constant(2.0))], ids=str)
+def test_it_runs_on_a_medium_without_being_told(load: Load, network: Wires | None) -> None:
+    report = simulate(Scenario(NAME, 10, 200, load, network))
+    assert report.messages_by_type["REQUEST"] == report.entries
+
+
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 25])
-def test_without_a_medium_an_entry_costs_2_n_minus_1_then(n: int) -> None:
+def test_without_a_medium_an_entry_would_cost_2_n_minus_1_then(n: int) -> None:
+    """A trace has each message to everybody once for each who gets it."""
     assert {m for *_, m in light_entries(NAME, n)} == {2 * (n - 1)}
 
 

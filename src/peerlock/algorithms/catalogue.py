@@ -159,6 +159,7 @@ class Algorithm:
     topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
     rests: bool = True  # when nobody asks, messages cease
+    broadcast: bool = False  # runs on a medium where a message to all is one message
     medium: bool = False  # all hear its broadcasts, the sender too, in one order
     timely: bool = False  # needs a bound on delay; silence tells, and brings no fence
     outlasting: tuple[str, ...] = ()  # its timers that outlast all that is under way
@@ -280,6 +281,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="N light, 2 heavy, on a broadcast medium",
+        broadcast=True,
     ),
     Algorithm(
         name="ricart-agrawala-broadcast-ordered",
@@ -820,6 +822,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="museum",
         messages="N light, 2 heavy, on a broadcast medium",
+        broadcast=True,
         verdict="exclusion",
     ),
     Algorithm(

@@ -328,6 +328,9 @@ def measured(report: Report, paper: str) -> list[tuple[str, str]]:
         return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
     most = report.max_messages_per_entry
     messages = "without bound" if most is None else f"{float(most):.4g}"
+    entry = algorithm(report.model.name)
+    if entry.broadcast or entry.medium:
+        messages += ", a broadcast counted once for each who gets it"
     return [
         ("messages per entry", f"at most {messages}  [dim]paper: {paper}[/]"),
         ("overtaken", f"by {report.max_overtaken} entries of others at the most"),

@@ -104,6 +104,8 @@ class Simulation:
         self.scenario = scenario
         entry = algorithm(scenario.algorithm)
         self.network = scenario.network or Network(fifo=entry.fifo)
+        if entry.broadcast:
+            self.network = replace(self.network, broadcast_medium=True)
         if entry.medium:
             self.network = replace(self.network, ordered_medium=True)
         self._must_make_sense()
@@ -377,7 +379,8 @@ class Simulation:
 
     @property
     def _messages_per_broadcast(self) -> int:
-        return 1 if self.network.broadcast_medium else len(self.members) - 1
+        others = len(self.members) - 1
+        return min(others, 1) if self.network.broadcast_medium else others
 
     def _transmit(self, sender: NodeId, to: NodeId, message: Any) -> None:
         flight = next(self._numbers)
