@@ -744,6 +744,24 @@ async def test_passwords(own_server: Server) -> None:
             await a.until(lambda view: b.me in ids(view))
 
 
+@in_time
+async def test_a_new_password_is_read_when_the_old_one_is_refused(
+    own_server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("p@ss\n")
+    url = fresh(own_server, user="ann@")
+    add_users(own_server, url)
+    async with members(f"{url}?password-file={file}", 1, lease=20) as a:
+        asked = {"name": "root", "password": "r"}
+        root = own_server.ask("auth/authenticate", asked)["token"]
+        own_server.ask("auth/user/changepw", {"name": "ann", "password": "new"}, root)
+        with pytest.raises(ClusterError, match="not take this password of user 'ann'"):
+            await a.engine.renew(a.me)
+        file.write_text("new\n")
+        assert (await a.engine.renew(a.me)).deadline > time.monotonic()
+
+
 def add_users(server: Server, url: str) -> None:
     """Ann may use this cluster's keys, Bob has a password and nothing else."""
     name, prefix = url.rpartition("/")[2], keys_of(url)
@@ -775,9 +793,7 @@ async def test_tls_in_both_directions(tmp_path: Path) -> None:
         new_authority(directory)
         issue(directory, "etcd", ["127.0.0.1"])
     ours = f"?ca={certs}/ca.pem&cert={certs}/etcd.pem&key={certs}/etcd.key"
-    options = ["--client-cert-auth", "--trusted-ca-file", f"{certs}/ca.pem"]
-    options += ["--cert-file", f"{certs}/etcd.pem", "--key-file", f"{certs}/etcd.key"]
-    with servers(tmp_path, options=tuple(options), tls=True) as [server]:
+    with servers(tmp_path, options=mutual_tls(certs), tls=True) as [server]:
         url = fresh(server, options=ours)
         async with members(url, 2) as (a, b):
             await a.until(lambda view: b.me in ids(view))
@@ -787,6 +803,35 @@ async def test_tls_in_both_directions(tmp_path: Path) -> None:
         unsigned = f"?ca={certs}/ca.pem"
         await refused(fresh(server, options=unsigned), "it wants a certificate of ours")
         await refused(fresh(server), "etcds://")
+
+
+@on_each_loop
+async def test_new_connections_show_and_trust_the_newest_certificates(
+    tmp_path: Path,
+) -> None:
+    certs, foreign, ours = (tmp_path / name for name in ("certs", "foreign", "ours"))
+    for directory in (certs, foreign):
+        new_authority(directory)
+        issue(directory, "etcd", ["127.0.0.1"])
+    shutil.copytree(foreign, ours)
+    with servers(tmp_path, options=mutual_tls(certs), tls=True) as [server]:
+        files = f"?ca={ours}/ca.pem&cert={ours}/etcd.pem&key={ours}/etcd.key"
+        member = Member(fresh(server, options=files))
+        with pytest.raises(ClusterError, match="not to be trusted"):
+            await member.join()
+        shutil.copy(certs / "ca.pem", ours)
+        with pytest.raises(ClusterError, match="it wants a certificate of ours"):
+            await member.join()
+        for name in ("etcd.pem", "etcd.key"):
+            shutil.copy(certs / name, ours)
+        await member.join()
+        member.die()
+
+
+def mutual_tls(certs: Path) -> tuple[str, ...]:
+    """What etcd is told."""
+    own = ("--cert-file", f"{certs}/etcd.pem", "--key-file", f"{certs}/etcd.key")
+    return ("--client-cert-auth", "--trusted-ca-file", f"{certs}/ca.pem", *own)
 
 
 @in_time
@@ -832,7 +877,7 @@ def test_an_address_says_it_all(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("from the file\n")
     found = parse("etcd://a%3Ab:c%40d@h1:1,h2,[::1]:3,[::2]/prod")
     assert found.endpoints == (("h1", 1), ("h2", 2379), ("::1", 3), ("::2", 2379))
-    assert (found.user, found.password, found.cluster) == ("a:b", "c@d", "prod")
+    assert (found.user, found.password(), found.cluster) == ("a:b", "c@d", "prod")
     assert parse("etcd://h:,müller.example/a").endpoints == (
         ("h", 2379),
         ("xn--mller-kva.example", 2379),
@@ -841,7 +886,27 @@ def test_an_address_says_it_all(tmp_path: Path) -> None:
     assert "c@d" not in repr(found)
     assert parse("etcds://h/prod").tls is not None
     filed = parse(f"etcd://ann@h/prod?password-file={tmp_path}/p")
-    assert (filed.user, filed.password) == ("ann", "from the file")
+    assert (filed.user, filed.password()) == ("ann", "from the file")
+    (tmp_path / "p").write_text("from the newer file\n")
+    assert filed.password() == "from the newer file"
+    (tmp_path / "p").unlink()
+    assert filed.password() == "from the newer file"
+
+
+def test_certificates_are_read_again_when_they_are_whole(tmp_path: Path) -> None:
+    new_authority(tmp_path)
+    issue(tmp_path, "old", ["127.0.0.1"])
+    issue(tmp_path, "new", ["127.0.0.1"])
+    for end in ("pem", "key"):
+        shutil.copy(tmp_path / f"old.{end}", tmp_path / f"our.{end}")
+    tls = parse(f"etcd://h/a?cert={tmp_path}/our.pem&key={tmp_path}/our.key").tls
+    assert tls is not None
+    old = tls()
+    assert tls() is old
+    (tmp_path / "new.pem").replace(tmp_path / "our.pem")
+    assert tls() is old
+    (tmp_path / "new.key").replace(tmp_path / "our.key")
+    assert tls() is not old
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,23 @@
 
 Characters of a user name or password that mean something in an address are written as
 in every other: %40 for @, %3A for a colon.
+
+Files are read when the address is, and again when they are needed and have changed: so
+passwords and certificates are replaced without a restart.  While a file cannot be used, or
+half of them have been replaced, what was read before is used.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from peerlock.algorithms.catalogue import UsageError
@@ -28,14 +36,20 @@ OPTIONS = {"ca", "cert", "key", "password-file"}
 EXAMPLE = "etcd://10.0.0.5:2379,10.0.0.6:2379/prod"
 ENDPOINT = re.compile(r"(?:\[([\w:.%-]+)\]|([\w.-]+))(?::([0-9]{0,5}))?")
 
+T = TypeVar("T")
+
+
+def nothing() -> str:
+    return ""
+
 
 @dataclass(frozen=True)
 class Address:
     endpoints: tuple[tuple[str, int], ...]
     cluster: str
     user: str = ""
-    password: str = field(default="", repr=False)
-    tls: ssl.SSLContext | None = None
+    password: Callable[[], str] = field(default=nothing, repr=False)  # the newest
+    tls: Callable[[], ssl.SSLContext] | None = None  # the newest, too
 
 
 def parse(url: str) -> Address:
@@ -50,17 +64,13 @@ def parse(url: str) -> Address:
     cluster = unquote(path)
     if not cluster or "/" in cluster:
         raise UsageError(f"after etcd's address comes the cluster's name, as in {EXAMPLE}")
-    if "password-file" in options:
-        password = contents(options["password-file"])
-    else:
-        password = unquote(password)
     secure = scheme == "etcds" or bool({"ca", "cert", "key"} & set(options))
     return Address(
         endpoints=tuple(endpoint(host) for host in hosts.split(",")),
         cluster=cluster,
         user=unquote(user),
-        password=password,
-        tls=tls_context(options) if secure else None,
+        password=password_of(unquote(password), options.get("password-file")),
+        tls=tls_of(*map(options.get, ("ca", "cert", "key"))) if secure else None,
     )
 
 
@@ -86,6 +96,44 @@ def endpoint(text: str) -> tuple[str, int]:
     raise UsageError(f"{text!r} is no host and port of etcd, as in {EXAMPLE}")
 
 
+def password_of(given: str, file: str | None) -> Callable[[], str]:
+    return newest([file], partial(contents, file)) if file else lambda: given
+
+
+def tls_of(
+    ca: str | None, cert: str | None, key: str | None
+) -> Callable[[], ssl.SSLContext]:
+    files = [path for path in (ca, cert, key) if path]
+    return newest(files, partial(tls_context, ca, cert, key))
+
+
+def newest(files: list[str], read: Callable[[], T]) -> Callable[[], T]:
+    """What these files say, whenever it is asked for; to look at them costs nothing."""
+    stamp = stamps(files)  # before we read: what changes later is read again
+    value = read()
+
+    def look() -> T:
+        nonlocal stamp, value
+        now = stamps(files)
+        if now != stamp:
+            with suppress(ClusterError):
+                value = read()
+                stamp = now
+        return value
+
+    return look
+
+
+def stamps(files: list[str]) -> list[tuple[int, int, int]]:
+    """They differ when a file has been written, replaced or removed."""
+    found = []
+    for path in files:
+        with suppress(OSError):
+            stat = os.stat(path)
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return found
+
+
 def contents(path: str) -> str:
     try:
         return Path(path).read_text("utf-8").rstrip("\n")
@@ -95,8 +143,7 @@ def contents(path: str) -> str:
         raise ClusterError(f"cannot read {path}: it is not UTF-8") from None
 
 
-def tls_context(options: dict[str, str]) -> ssl.SSLContext:
-    ca, cert, key = (options.get(name) for name in ("ca", "cert", "key"))
+def tls_context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLContext:
     files = [path for path in (ca, cert, key) if path]
     try:
         context = ssl.create_default_context(cafile=ca)

@@ -241,7 +241,7 @@ class Gateway:
     async def _authenticate(self, server: int) -> None:
         if not self.address.user or self._token:
             return
-        who = {"name": self.address.user, "password": self.address.password}
+        who = {"name": self.address.user, "password": self.address.password()}
         question = msgspec.json.encode(who)
         try:
             answer = await self._ask(server, "/v3/auth/authenticate", question)
@@ -283,8 +283,9 @@ class Gateway:
 
     async def _connect(self, server: int) -> Line:
         host, port = self.address.endpoints[server]
+        tls = self.address.tls and self.address.tls()
         _, line = await asyncio.get_running_loop().create_connection(
-            lambda: Line(self._name(server)), host, port, ssl=self.address.tls
+            lambda: Line(self._name(server)), host, port, ssl=tls
         )
         if self._closed:
             line.close()
