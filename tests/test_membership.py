@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -274,6 +276,106 @@ def test_an_engine_that_is_closed_without_leaving_is_out(path: Path, one: Engine
     """As when joining was cancelled: the process lives on."""
     with Engine(path) as engine:
         engine.join("/a")
+    assert [m.address for m in one.join("/b").view.members] == ["/b"]
+
+
+# The thread
+
+OUTLIVES_THE_MAIN_THREAD = """
+import sys, threading, peerlock
+
+node = peerlock.sync.join(sys.argv[1], lease=2)
+renewed = threading.Semaphore(0)
+
+def work():
+    with node.lock("x"):
+        threading.main_thread().join()
+        node.host.on_renewal = lambda deadline: renewed.release()
+        for _ in range(6):  # in all, more than a lease
+            assert renewed.acquire(timeout=20)
+        with node.lock("y", timeout=20):
+            pass
+    node.leave()
+    print("all was well")
+
+threading.Thread(target=work).start()
+"""
+
+
+def test_threads_keep_their_locks_when_the_main_thread_has_ended(cluster: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OUTLIVES_THE_MAIN_THREAD, cluster],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.stdout, done.stderr) == ("all was well\n", "")
+
+
+def threads() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name == "peerlock-membership"]
+
+
+def test_an_engine_has_one_thread_from_its_first_call_until_it_is_closed(
+    path: Path,
+) -> None:
+    before = len(threads())
+    engine = SqliteEngine(path, 60)
+    assert len(threads()) == before
+    for _ in range(3):
+        asyncio.run(engine.join("/a"))
+        assert len(threads()) == before + 1
+    engine.close()
+    assert len(threads()) == before
+    with pytest.raises(ClusterError, match="has left the cluster"):
+        asyncio.run(engine.join("/a"))
+
+
+def test_the_thread_of_an_engine_that_was_forgotten_ends(path: Path) -> None:
+    engine = SqliteEngine(path, 60)
+    asyncio.run(engine.read())
+    with pytest.raises(ClusterError):
+        asyncio.run(SqliteEngine(path / "no", 60).join("/a"))
+    asyncio.run(engine.join("/a"))
+    its_own = threads()
+    os.close(engine.lock_file or 0)
+    del engine
+    gc.collect()
+    for thread in its_own:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in its_own)
+
+
+def test_who_gives_up_waiting_leaves_an_engine_that_works(path: Path, one: Engine) -> None:
+    """What has begun is done all the same; what has not, never is."""
+    engine = SqliteEngine(path, 60)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly() -> float:
+        begun.set()
+        assert go_on.wait(10)
+        return time.monotonic() + 60
+
+    engine._deadline = slowly  # type: ignore[method-assign]
+
+    async def give_up() -> None:
+        first = asyncio.create_task(engine.join("/first"))
+        await asyncio.to_thread(begun.wait, 10)
+        second = asyncio.create_task(engine.join("/second"))
+        await asyncio.sleep(0)  # it has asked
+        for task in (second, first):
+            task.cancel()
+        go_on.set()
+        await asyncio.gather(first, second, return_exceptions=True)
+        assert first.cancelled()
+        assert second.cancelled()
+        assert [m.address for m in (await engine.read()).members] == ["/first"]
+        joined = await engine.join("/third")
+        assert [m.address for m in joined.view.members] == ["/third"]
+
+    asyncio.run(give_up())
+    assert len(files(path)) == 1
+    engine.close()
     assert [m.address for m in one.join("/b").view.members] == ["/b"]
 
 

@@ -16,13 +16,13 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import TypeVar
 
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
+from peerlock.membership.own_thread import OwnThread
 from peerlock.node.views import Member, MemberId, View
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class SqliteEngine:
         self.lease = lease
         self.cluster = ""  # known once the database is open
         self._files = Path(f"{path}.members")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="peerlock-membership")
+        self._thread = OwnThread("peerlock-membership")
         self._database: sqlite3.Connection | None = None
         self._inode = 0
         self._lock_file: int | None = None
@@ -79,8 +79,10 @@ class SqliteEngine:
         return await self._run(self._read)
 
     def close(self) -> None:
-        self._thread.submit(self._close).result()
-        self._thread.shutdown()
+        try:
+            self._thread.call(self._close).result()
+        finally:
+            self._thread.end()
 
     @property
     def lock_file(self) -> int | None:
@@ -92,8 +94,7 @@ class SqliteEngine:
         self._unlock()
 
     async def _run(self, work: Callable[..., T], *arguments: object) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, work, *arguments)
+        return await asyncio.wrap_future(self._thread.call(work, *arguments))
 
     # Transactions
 
