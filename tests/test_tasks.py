@@ -20,6 +20,7 @@ from peerlock.api.status import survey
 from peerlock.api.tasks import Grant, Lock, LockNode
 from peerlock.membership.place import engine_for
 from peerlock.node.locks import State
+from peerlock.node.terms import demand
 from tests.loops import delivered, on_each_loop, until
 
 
@@ -482,6 +483,63 @@ async def test_what_is_no_name_is_refused_when_it_is_named(cluster: str, name: A
             node.semaphore(name, 2)
 
 
+class Text(str):
+    """As numpy, markupsafe and enumerations have it."""
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+class Whole:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+NEARLY_RIGHT: dict[str, Callable[[Any], Any]] = {
+    "a name": lambda node: node.lock(Text("odd"), timeout=5),
+    "an algorithm": lambda node: node.lock("odd", algorithm=Text("raymond"), timeout=5),
+    "shared": lambda node: node.lock("odd", shared=1, timeout=5),
+    "not shared": lambda node: node.lock("odd", shared=0, timeout=5),
+    "permits": lambda node: node.semaphore("odd", Whole(2), timeout=5),
+}
+
+
+@pytest.mark.parametrize("what", NEARLY_RIGHT)
+@on_each_loop
+async def test_what_is_nearly_right_is_made_right_and_harms_nobody(
+    cluster: str, what: str
+) -> None:
+    async with members(cluster, 2) as nodes:
+        for node in nodes:
+            lock = NEARLY_RIGHT[what](node)
+            assert [type(value) for value in lock.demand] == [str, int, bool]
+            assert type(lock.name) is str
+            async with lock:
+                assert list(node.host.node.locks) == ["odd"]
+        for node in nodes:
+            for i in range(4):
+                async with node.lock(f"another's {i}", timeout=5):
+                    pass
+
+
+@pytest.mark.parametrize("shared", [None, "no", "", 2, [], 0.5])
+@on_each_loop
+async def test_shared_is_true_or_false(cluster: str, shared: Any) -> None:
+    node = peerlock.join(cluster)
+    with pytest.raises(UsageError, match=r"^shared is True or False, unlike "):
+        node.lock("x", shared=shared)
+
+
+def test_what_was_made_of_odd_values_is_not_what_others_get() -> None:
+    odd: list[Any] = [Text(""), Whole(1), 0]
+    assert demand(*odd) is demand("", 1)
+    assert demand("", 0, 1) is demand(shared=True)  # type: ignore[arg-type]
+    assert repr(demand("", 0, 1)) == "Demand(algorithm='', permits=0, shared=True)"  # type: ignore[arg-type]
+
+
 @on_each_loop
 async def test_names_are_any_text(cluster: str) -> None:
     async with members(cluster, 2) as nodes:
@@ -491,7 +549,7 @@ async def test_names_are_any_text(cluster: str) -> None:
                     pass
 
 
-@pytest.mark.parametrize("permits", [0, -1, 1001, 2.5, "2"])
+@pytest.mark.parametrize("permits", [0, -1, 1001, 2.5, "2", None, True, False, Whole(0)])
 @on_each_loop
 async def test_permits_are_a_number_that_makes_sense(cluster: str, permits: Any) -> None:
     node = peerlock.join(cluster)
@@ -504,6 +562,11 @@ async def test_an_algorithm_must_exist_and_serve(cluster: str) -> None:
     node = peerlock.join(cluster)
     with pytest.raises(UsageError, match="no-such"):
         node.lock("x", algorithm="no-such")
+    for no_text in (5, True, False, b"raymond", ["raymond"]):
+        with pytest.raises(
+            UsageError, match="an algorithm is asked for by its name, not by"
+        ):
+            node.lock("x", algorithm=no_text)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="cannot serve a semaphore; these can: raymond-k"):
         node.semaphore("x", 2, algorithm="raymond")
     with pytest.raises(UsageError, match="cannot serve a shared lock"):

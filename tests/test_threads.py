@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import peerlock
+from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.threads import Grant, Lock, LockNode
 from peerlock.membership.place import engine_for
 
@@ -257,6 +258,46 @@ def test_arguments_are_threading_locks(node: LockNode) -> None:
     assert repr(lock).startswith("<locked ")
     lock.release()
     assert users(node) == 0
+
+
+class Text(str):
+    """As numpy, markupsafe and enumerations have it."""
+
+
+NEARLY_RIGHT: dict[str, Callable[[Any], Lock]] = {
+    "a name": lambda node: node.lock(Text("odd"), timeout=PATIENCE),
+    "an algorithm": lambda node: node.lock(
+        "odd", algorithm=Text("raymond"), timeout=PATIENCE
+    ),
+    "shared": lambda node: node.lock("odd", shared=1, timeout=PATIENCE),
+}
+
+
+@pytest.mark.parametrize("what", NEARLY_RIGHT)
+def test_what_is_nearly_right_is_made_right_and_harms_nobody(
+    node: LockNode, other: LockNode, what: str
+) -> None:
+    for either in (node, other):
+        with NEARLY_RIGHT[what](either) as grant:
+            assert type(grant.name) is str
+    for either in (node, other):
+        for i in range(4):
+            with either.lock(f"another's {i}", timeout=PATIENCE):
+                pass
+
+
+def test_what_makes_no_sense_is_refused_when_it_is_named(node: LockNode) -> None:
+    anything: Any = node
+    attempts: list[Callable[[], Any]] = [
+        lambda: anything.lock(5),
+        lambda: anything.lock("x", shared=None),
+        lambda: anything.lock("x", algorithm=5),
+        lambda: anything.semaphore("x", True),
+        lambda: anything.semaphore("x", 0),
+    ]
+    for attempt in attempts:
+        with pytest.raises(UsageError):
+            attempt()
 
 
 # Releasing

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.node.terms import Demand, demand
+from peerlock.node.terms import Demand, demand, plain_permits
 
 LONGEST_NAME = 1_000
 
 
-def asked_for(name: str, algorithm: str | None, permits: int, shared: bool) -> Demand:
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+def asked_for(
+    name: str, algorithm: str | None, permits: int, shared: bool
+) -> tuple[str, Demand]:
+    """The same in plain values, as they can be sent."""
+    wanted = demand("" if algorithm is None else algorithm, permits, shared)
+    return plain_name(name), wanted
+
+
+def plain_name(name: str) -> str:
+    """Of a kind of str, the text that it is equal to, whatever str() makes of it."""
+    plain = str.__str__(name) if isinstance(name, str) else ""
+    if not 0 < len(plain) <= LONGEST_NAME:
         raise UsageError(
             f"a name has 1 to {LONGEST_NAME:,} characters, unlike {name!r:.50}"
         )
     try:
-        name.encode()
+        plain.encode()
     except UnicodeEncodeError:
         raise UsageError(f"a name is text that can be sent, unlike {name!r:.50}") from None
-    return demand(algorithm or "", permits, shared)
+    return plain
 
 
 def must_have_permits(permits: int) -> int:
-    if not isinstance(permits, int) or permits < 1:
-        raise UsageError(f"a semaphore has at least 1 permit, not {permits!r}")
-    return permits
+    plain = plain_permits(permits)
+    if plain < 1:
+        raise UsageError(f"a semaphore has at least 1 permit, not {plain}")
+    return plain

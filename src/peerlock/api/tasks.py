@@ -320,7 +320,7 @@ class LockNode:
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         wanted = asked_for(name, algorithm, 0, shared)
-        return Lock(self, name, wanted, timeout, cancel_on_loss)
+        return Lock(self, *wanted, timeout, cancel_on_loss)
 
     def semaphore(
         self,
@@ -333,7 +333,7 @@ class LockNode:
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
-        return Lock(self, name, wanted, timeout, cancel_on_loss)
+        return Lock(self, *wanted, timeout, cancel_on_loss)
 
     @property
     def keeps_us_in(self) -> int | None:

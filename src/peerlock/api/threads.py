@@ -322,7 +322,7 @@ class LockNode:
         algorithm: str | None = None,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
-        return Lock(self, name, asked_for(name, algorithm, 0, shared), timeout)
+        return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
 
     def semaphore(
         self,
@@ -334,7 +334,7 @@ class LockNode:
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
-        return Lock(self, name, wanted, timeout)
+        return Lock(self, *wanted, timeout)
 
     def statistics(self) -> Statistics:
         with self.host.guard:

@@ -7,6 +7,7 @@ cluster, until nobody has the name open any more.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from operator import index
 from typing import Any, NamedTuple
 
 from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
@@ -39,9 +40,30 @@ class Terms(NamedTuple):
         return self.permits or 1
 
 
-@cache
 def demand(name: str = "", permits: int = 0, shared: bool = False) -> Demand:
-    """A demand that makes sense; equal ones are one object."""
+    """A demand that makes sense; equal ones are one object.
+
+    Other nodes refuse a message whose values are not of the very types that they expect,
+    and with it all that comes after: so True is no number here, and 1 becomes True.
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"an algorithm is asked for by its name, not by {name!r:.50}")
+    if shared not in (True, False):
+        raise UsageError(f"shared is True or False, unlike {shared!r:.50}")
+    return _demand(str.__str__(name), plain_permits(permits), bool(shared))
+
+
+def plain_permits(permits: int) -> int:
+    try:
+        if not isinstance(permits, bool):
+            return index(permits)
+    except TypeError:
+        pass
+    raise UsageError(f"permits are a whole number, unlike {permits!r:.50}")
+
+
+@cache
+def _demand(name: str, permits: int, shared: bool) -> Demand:
     if permits and shared:
         raise UsageError("a semaphore is not shared: leave out one of the two")
     if not 0 <= permits <= MOST_PERMITS:
