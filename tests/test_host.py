@@ -75,3 +75,36 @@ async def test_a_step_that_ends_in_the_middle_is_followed_by_a_fresh_start(
         async with node.lock("x", timeout=10):
             pass
     assert [str(fault["exception"]) for fault in faults] == ["half of it is done"]
+
+
+@pytest.mark.parametrize("turns", range(6))
+@on_each_loop
+async def test_who_does_not_wait_until_we_have_left_leaves_no_member_behind(
+    cluster: str, turns: int
+) -> None:
+    """Cancelled at whichever moment; without a lease it would be a member for ever."""
+    async with peerlock.join(cluster, lease=None) as other:
+        node = await peerlock.join(cluster, lease=None)
+        leaving = asyncio.create_task(node.leave())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        async with other.lock("x", timeout=10):
+            pass
+        await node.leave()
+        assert len(other.host.node.view.members) == 1
+        assert not node.host._connections
+
+
+@on_each_loop
+async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> None:
+    engine = MemoryEngine("nonsense", 10.0)
+    other = (await engine.join("a..b:7000")).me
+    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    await host.start()
+    try:
+        await until(lambda: host._ways[other].pause > 0.01)
+        assert host._ways[other].dialling
+    finally:
+        await host.stop()

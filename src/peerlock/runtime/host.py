@@ -43,7 +43,7 @@ PATIENCE = 10.0
 class Way:
     """To one member: a connection, or the attempt to make one."""
 
-    __slots__ = ("again", "connection", "dialling", "pause", "since")
+    __slots__ = ("again", "connection", "dialling", "pause", "since", "trouble")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -51,6 +51,7 @@ class Way:
         self.dialling = False
         self.pause = RETRY
         self.since = -inf  # when the last connection was made
+        self.trouble: Exception | None = None  # why it could not be reached
 
 
 class Host:
@@ -85,6 +86,7 @@ class Host:
         self._turning = False
         self._told_to_flush = False
         self._stopped = False
+        self._leaving: asyncio.Task[None] | None = None
         self._end_of_lease: asyncio.TimerHandle | None = None
         self._others_wait_until = -inf  # when nobody renews it, our place is free
         self.started = False
@@ -108,23 +110,31 @@ class Host:
         self._spawn(self._tick())
 
     async def stop(self) -> None:
-        """Leave properly; what is held is given back."""
-        if self._stopped or not self.started:
-            return
-        me = self.node.me
-        with self.guard:
-            self._stopped = True
-            self.node.lose_everything()
-            for waiter in list(self.node.waiting()):
-                self.node.give_up(waiter)
-                waiter.abandon()
-        self.transport.hide()
-        tasks = self._tasks - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # whoever was on his way is here, before we close the door
+        """Leave properly; what is held is given back.
+
+        Whoever does not want to wait for that may go, and we leave all the same: others
+        would wait for a member that neither answers nor dies.
+        """
+        if not self._stopped and self.started:
+            me = self.node.me
+            with self.guard:
+                self._stopped = True
+                self.node.lose_everything()
+                for waiter in list(self.node.waiting()):
+                    self.node.give_up(waiter)
+                    waiter.abandon()
+            self._leaving = self.loop.create_task(self._leave(me))
+        if self._leaving is not None:
+            await asyncio.shield(self._leaving)
+
+    async def _leave(self, me: MemberId) -> None:
         try:
+            self.transport.hide()
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # whoever was on his way is here, before we close
             view = await self.engine.leave(me)
             self._spread(view)
         except ClusterError:
@@ -417,10 +427,12 @@ class Host:
                 await self.transport.connect(self._addresses[member], connection)
                 if not connection.is_open:
                     raise ConnectionResetError
-            except OSError:
+            except (OSError, ValueError) as error:  # an address may be nonsense
+                way.trouble = error
                 self._suspect_death()
                 await self._pause(way)
                 continue
+            way.trouble = None
             way.dialling = False
             way.since = self.loop.time()
             self._connected(member, way, connection)
