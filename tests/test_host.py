@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,3 +109,12 @@ async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> Non
         assert host._ways[other].dialling
     finally:
         await host.stop()
+
+
+@on_each_loop
+async def test_who_has_lost_its_socket_makes_another(cluster: str) -> None:
+    """Something has tidied up: newcomers would wait for a member they cannot reach."""
+    async with peerlock.join(cluster) as node, node.lock("x"):
+        Path(node.host.address).unlink()
+        async with peerlock.join(cluster) as late, late.lock("y", timeout=10):
+            assert Path(node.host.address).is_socket()

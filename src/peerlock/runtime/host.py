@@ -277,9 +277,18 @@ class Host:
         pause = POLL if self.engine.lease is None else min(POLL, self.engine.lease / 5)
         while True:
             await asyncio.sleep(pause)
+            await self._be_found()
             self.step(self.node.tick)
             self.flush()
             self._look_soon()
+
+    async def _be_found(self) -> None:
+        """Somebody may have removed our socket; who cannot reach us would wait for ever."""
+        if not self.transport.can_be_found():
+            try:
+                await self.transport.listen(self._accept)
+            except ClusterError as error:
+                self.trouble = error
 
     def _heard(self, view: View | None) -> None:
         """The engine has seen something change."""

@@ -35,7 +35,10 @@ SILENCE = {
 
 class Transport(Protocol):
     async def listen(self, accept: Accept) -> str:
-        """Let others connect; where they can reach us."""
+        """Let others connect; where they can reach us.  Again, if we cannot be found."""
+
+    def can_be_found(self) -> bool:
+        """Whether there is still something at our address."""
 
     async def connect(self, address: str, connection: Connection) -> None:
         """To whoever is there; OSError if nobody is."""
@@ -63,6 +66,7 @@ class UnixSockets:
             connection.admits = same_user
             return connection
 
+        self.close()
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_unix_server(
@@ -72,6 +76,9 @@ class UnixSockets:
         except OSError as error:
             raise ClusterError(f"cannot listen at {self.address}: {error}") from None
         return self.address
+
+    def can_be_found(self) -> bool:
+        return Path(self.address).exists()
 
     async def connect(self, address: str, connection: Connection) -> None:
         connection.admits = same_user
@@ -145,6 +152,9 @@ class Tcp:
         with socket.socket(self._family, socket.SOCK_DGRAM) as probe:
             probe.connect(self._near)  # sends nothing
             return probe.getsockname()[0], port
+
+    def can_be_found(self) -> bool:
+        return True  # nobody can take a port away
 
     async def connect(self, address: str, connection: Connection) -> None:
         host, port = host_and_port(address)
