@@ -842,11 +842,21 @@ async def test_no_etcd_is_one_line(server: Server) -> None:
     await refused(f"etcds://{server.address}/x", "does it speak TLS, and trust")
 
 
+def said(text: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(text), text)
+
+
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "is not etcd's JSON"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n17", "is not etcd's JSON"),
+        (said(b"hello"), "is not etcd's JSON"),
+        (said(b"17"), "is not etcd's JSON"),
+        (said(b"{}"), "is not etcd's JSON"),
+        (said(b'{"error": null}'), "is not etcd's JSON"),
+        (said(b'{"code": []}'), "is not etcd's JSON"),
+        (said(b'{"result": 17}'), "is not etcd's JSON"),
+        (said(b'{"ID": "x", "TTL": "y"}'), "is not etcd's JSON"),
+        (said(b'{"code": 16, "message": "invalid auth token"}'), "invalid auth token"),
         (b"HTTP/1.1 404 Not Found\r\ncontent-length: 1\r\n\r\n?", "no JSON gateway"),
         (b"220 mail.example ESMTP\r\n", "closed the connection"),
         (b"", "closed the connection"),
@@ -859,15 +869,29 @@ async def test_something_else_that_answers_is_one_line(answer: bytes, text: str)
         writer.write(answer)
 
     async with Listener(answering) as other:
-        await refused(f"etcd://127.0.0.1:{other.port}/x", text)
+        for user in ("", "ann:secret@"):
+            await refused(f"etcd://{user}127.0.0.1:{other.port}/x", text)
+
+
+@pytest.mark.parametrize("theirs", [b"mine", b"", b'{"name": "\xff"}'])
+@in_time
+async def test_keys_of_others_are_left_alone(server: Server, theirs: bytes) -> None:
+    url = fresh(server)
+    view = encoded(f"{keys_of(url)}view".encode())
+    server.ask("kv/put", {"key": view, "value": encoded(theirs)})
+    await refused(url, "was written by another version, or by others")
 
 
 @in_time
-async def test_keys_of_others_are_left_alone(server: Server) -> None:
+async def test_keys_of_others_among_ours_disturb_nobody(server: Server) -> None:
     url = fresh(server)
-    view = encoded(f"{keys_of(url)}view".encode())
-    server.ask("kv/put", {"key": view, "value": encoded(b"mine")})
-    await refused(url, "was written by another version, or by others")
+    for name in ("members/17", "members/no number", "more"):
+        for value in (b"", b"mine", b'{"address": "\xff"}'):
+            key = encoded(f"{keys_of(url)}{name}".encode())
+            server.ask("kv/put", {"key": key, "value": encoded(value)})
+            async with members(url, 1) as a:
+                assert await renewed(a) > time.monotonic()
+                assert ids(await a.engine.leave(a.me)) == []
 
 
 # Addresses

@@ -80,6 +80,8 @@ from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import (
     LEASE_NOT_FOUND,
+    NOT_ETCD,
+    Answer,
     Gateway,
     Refused,
     encoded,
@@ -279,8 +281,8 @@ class EtcdEngine:
         return state.view
 
     @property
-    def near(self) -> tuple[str, int]:
-        return self._endpoints[0]
+    def near(self) -> tuple[tuple[str, int], ...]:
+        return self._endpoints
 
     @property
     def lock_file(self) -> None:
@@ -374,6 +376,12 @@ class EtcdEngine:
             snapshot = await self._commit(snapshot, change, patience)
         return snapshot
 
+    async def _ask(self, path: str, question: object, patience: float) -> Answer:
+        answer = await self._gateway.call(path, question, patience)
+        if "header" not in answer.body:  # which is in all of etcd's
+            raise ClusterError(f"etcd: {NOT_ETCD}")
+        return answer
+
     async def _snapshot(self, patience: float) -> Snapshot:
         answer = await self._read_keys(patience)
         return self._seen(answer, answer.get("kvs", []))
@@ -382,7 +390,7 @@ class EtcdEngine:
         """All of ours.  By a range, not by a transaction: etcd before 3.5.5 ends with a
         panic if whoever asked for one that only reads is gone before the answer."""
         question = ranged(self._prefix, **options)["request_range"]
-        return (await self._gateway.call("/v3/kv/range", question, patience)).body
+        return (await self._ask("/v3/kv/range", question, patience)).body
 
     async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
         """Our key is there from now on, and that of our former self is not."""
@@ -391,7 +399,7 @@ class EtcdEngine:
         operations = [put(self._key_of(lease.id), card, lease.id)]
         if self._lease_id:
             operations.append(delete(self._key_of(self._lease_id)))
-        await self._gateway.call("/v3/kv/txn", {"success": operations}, PATIENCE)
+        await self._ask("/v3/kv/txn", {"success": operations}, PATIENCE)
 
     async def _commit(
         self, snapshot: Snapshot, change: Change, patience: float
@@ -407,7 +415,7 @@ class EtcdEngine:
             "success": [put(key, raw), *operations],
             "failure": [ranged(self._prefix)],
         }
-        answer = (await self._gateway.call("/v3/kv/txn", question, patience)).body
+        answer = (await self._ask("/v3/kv/txn", question, patience)).body
         if not answer.get("succeeded"):
             found = answer["responses"][0]["response_range"]
             return self._seen(answer, found.get("kvs", []))
@@ -438,8 +446,8 @@ class EtcdEngine:
             if key == self._prefix + b"view":
                 state = self._state(pair)
             elif key.startswith(self._prefix + b"members/"):
-                with suppress(ValueError):  # which is what msgspec's errors are: not ours
-                    card = msgspec.json.decode(b64decode(pair["value"]), type=Card)
+                with suppress(ValueError):  # as in _state: not ours
+                    card = msgspec.json.decode(b64decode(pair.get("value", "")), type=Card)
                     present[lease_of(key)] = card
         self._learn(state)
         return Snapshot(state, present, term_of(answer))
@@ -448,7 +456,7 @@ class EtcdEngine:
         raw = b64decode(pair.get("value", ""))
         try:
             content = msgspec.json.decode(raw, type=Content)
-        except msgspec.DecodeError:
+        except ValueError:  # not JSON, not ours, or not UTF-8
             content = None
         if content is None or content.format != FORMAT:
             where = self._prefix.decode()
@@ -482,14 +490,14 @@ class EtcdEngine:
         return tuple(map(int, numbers)) < NO_LONGER_HASTY
 
     async def _granted(self, seconds: int) -> tuple[int, int, float]:
-        answer = await self._gateway.call("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
+        answer = await self._ask("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
         ttl = int(answer.body["TTL"])
         return int(answer.body["ID"]), ttl, answer.sent + ttl
 
     async def _kept_alive(self) -> tuple[float, int, int]:
         """When it was sent, for how long it holds (0: it has run out), in which term."""
         question = {"ID": self._lease_id}
-        answer = await self._gateway.call("/v3/lease/keepalive", question, self._patience)
+        answer = await self._ask("/v3/lease/keepalive", question, self._patience)
         return answer.sent, int(answer.body.get("TTL", 0)), term_of(answer.body)
 
     async def _vanish(self, lease: int) -> None:
@@ -502,14 +510,12 @@ class EtcdEngine:
 
         with suppress(ClusterError):
             question = {"ID": lease}
-            await self._gateway.call("/v3/lease/revoke", question, PATIENCE_TO_LEAVE)
+            await self._ask("/v3/lease/revoke", question, PATIENCE_TO_LEAVE)
             await self._change(without, PATIENCE_TO_LEAVE)
 
     async def _revoke(self, lease_id: int) -> None:
         with suppress(ClusterError):  # it runs out by itself
-            await self._gateway.call(
-                "/v3/lease/revoke", {"ID": lease_id}, PATIENCE_TO_LEAVE
-            )
+            await self._ask("/v3/lease/revoke", {"ID": lease_id}, PATIENCE_TO_LEAVE)
 
     # Watching
 

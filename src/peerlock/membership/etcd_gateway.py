@@ -14,7 +14,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, cast
 
 import h11
@@ -23,6 +23,7 @@ import msgspec
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.etcd_address import Address
 
+NOT_ETCD = "what answers there is not etcd's JSON gateway"
 LARGEST = 16 << 20  # bytes of an answer
 KEPT = 2  # connections, for the next questions
 
@@ -187,8 +188,9 @@ class Gateway:
                 self._watching = server, line
                 line.ask("/v3/watch", msgspec.json.encode(wanted), self._token)
                 await line.status()
-            async for item in self._items(line):
-                yield result_of(item, self.address)
+            async with aclosing(self._items(line)) as items:
+                async for item in items:
+                    yield result_of(item, self.address)
         except Stale as error:
             self._token = ""
             raise Unavailable(str(error)) from None
@@ -227,16 +229,14 @@ class Gateway:
                 raise Elsewhere("it does not stop talking")
 
     async def _ask_with_password(self, server: int, path: str, body: bytes) -> Answer:
-        await self._authenticate(server)
-        try:
-            return await self._ask(server, path, body)
-        except Stale:
-            self._token = ""
-        await self._authenticate(server)
-        try:
-            return await self._ask(server, path, body)
-        except Stale as error:
-            raise Elsewhere(str(error)) from None
+        trouble = ""
+        for _ in range(2):
+            try:
+                await self._authenticate(server)
+                return await self._ask(server, path, body)
+            except Stale as error:
+                self._token, trouble = "", str(error)
+        raise Elsewhere(trouble)
 
     async def _authenticate(self, server: int) -> None:
         if not self.address.user or self._token:
@@ -245,7 +245,7 @@ class Gateway:
         question = msgspec.json.encode(who)
         try:
             answer = await self._ask(server, "/v3/auth/authenticate", question)
-            self._token = str(answer.body["token"])
+            self._token = str(answer.body.get("token", ""))
         except Refused as error:
             if error.code == NOT_ENABLED:
                 return  # it asks nobody for a password
@@ -323,19 +323,21 @@ def decoded(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise Elsewhere("what answers there is not etcd's JSON gateway") from None
+        raise Elsewhere(NOT_ETCD) from None
 
 
 def result_of(answer: Any, address: Address) -> dict[str, Any]:
     """An error has one of several shapes: of a stream or not, of older and newer etcds."""
     if not isinstance(answer, dict):
-        raise Elsewhere("what answers there is not etcd's JSON gateway")
-    error = answer.get("error", answer)
-    if isinstance(error, str):
+        raise Elsewhere(NOT_ETCD)
+    error = answer.get("error")
+    if not isinstance(error, dict):
         error = answer
     code = error.get("grpc_code", error.get("code"))
-    if code is None:
-        result: dict[str, Any] = answer.get("result", answer)
+    if not isinstance(code, int):
+        result = answer.get("result", answer)
+        if not isinstance(result, dict):
+            raise Elsewhere(NOT_ETCD)
         return result
     text = str(error.get("message", "")).removeprefix("etcdserver: ")
     if code == UNAUTHENTICATED or any(words in text for words in STALE):
