@@ -19,7 +19,13 @@ import pytest
 import peerlock
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.meeting import Reach
-from peerlock.membership.engine import ClusterError, Gone, Joined, Watching
+from peerlock.membership.engine import (
+    BetweenMachines,
+    ClusterError,
+    Gone,
+    Joined,
+    Watching,
+)
 from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import Answer, encoded
@@ -931,6 +937,12 @@ def test_certificates_are_read_again_when_they_are_whole(tmp_path: Path) -> None
     assert tls() is old
     (tmp_path / "new.key").replace(tmp_path / "our.key")
     assert tls() is not old
+
+
+def test_all_of_etcds_servers_are_near() -> None:
+    engine = engine_for("etcd://h1:1,h2,[::1]:3/prod", 1.0)
+    assert isinstance(engine, BetweenMachines)
+    assert engine.near == (("h1", 1), ("h2", 2379), ("::1", 3))
 
 
 @pytest.mark.parametrize(
