@@ -59,7 +59,7 @@ async def test_a_timer_that_comes_a_little_early_does_not_let_the_lease_run_on(
     monkeypatch: Any,
 ) -> None:
     """uvloop's do, by less than a millisecond; nobody would look before the next tick."""
-    host = Host(MemoryEngine("early", 10.0), Tcp("", None, ("", 0), None))
+    host = Host(MemoryEngine("early", 10.0), Tcp("", None, (("", 0),), None))
     host.loop = asyncio.get_running_loop()
     host.node.member = True
     monkeypatch.setattr(host, "_look_soon", lambda: None)
@@ -82,7 +82,7 @@ class OutOfTouch(MemoryEngine):
 async def test_who_has_lost_its_lease_leaves_its_users_the_time_to_stop() -> None:
     """It could be in again within milliseconds, and then others have what was lost."""
     engine = OutOfTouch("time to stop", 2.0)
-    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    host = Host(engine, Tcp("127.0.0.1", None, (("127.0.0.1", 9),), None))
     await host.start()
     try:
         first, ends = host.node.me, time.monotonic() + 1.0
@@ -104,7 +104,7 @@ async def test_who_comes_while_we_close_the_door_leaves_nothing_open(
 ) -> None:
     """The garbage collector would find it, and pytest fail this test."""
     engine = MemoryEngine("door", 10.0)
-    host = Host(engine, Tcp("127.0.0.1:0", None, ("127.0.0.1", 0), None))
+    host = Host(engine, Tcp("127.0.0.1:0", None, (("127.0.0.1", 0),), None))
     with socket.socket() as stranger:
 
         async def leave(me: MemberId) -> View:

@@ -39,13 +39,15 @@ class Watching(Asked):
 async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
     kind: type[Asked],
 ) -> None:
-    engine = kind(f"out of reach, {kind.__name__}", None)
-    other = (await engine.join(NOBODY)).me
-    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    name = f"out of reach, {kind.__name__}"
+    engine, other = kind(name, None), (await MemoryEngine(name, None).join(NOBODY)).me
+    host = Host(engine, Tcp("127.0.0.1", None, (("127.0.0.1", 9),), None))
     await host.start()
     try:
         await until(lambda: host._ways[other].pause > 0.05)  # after half a dozen attempts
         assert not engine.times if kind is Watching else engine.times > 3
+        await until(lambda: host.trouble is not None)
+        assert f"cannot reach the member at {NOBODY}: Connect" in str(host.trouble)
     finally:
         await host.stop()
 
@@ -94,15 +96,15 @@ async def test_who_does_not_wait_until_we_have_left_leaves_no_member_behind(
         async with other.lock("x", timeout=10):
             pass
         await node.leave()
-        assert len(other.host.node.view.members) == 1
+        await until(lambda: len(other.host.node.view.members) == 1)
         assert not node.host._connections
 
 
 @on_each_loop
 async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> None:
+    other = (await MemoryEngine("nonsense", 10.0).join("a..b:7000")).me
     engine = MemoryEngine("nonsense", 10.0)
-    other = (await engine.join("a..b:7000")).me
-    host = Host(engine, Tcp("127.0.0.1", None, ("127.0.0.1", 9), None))
+    host = Host(engine, Tcp("127.0.0.1", None, (("127.0.0.1", 9),), None))
     await host.start()
     try:
         await until(lambda: host._ways[other].pause > 0.01)

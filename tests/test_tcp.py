@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -38,12 +39,13 @@ from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import MOST_UNKNOWN
 from peerlock.runtime.tls import Files, Mutual, client_context
-from peerlock.runtime.transport import Tcp, host_and_port
+from peerlock.runtime.transport import Tcp, host_and_port, own_hosts
 from tests.etcd_servers import Server, Wire, servers
 from tests.listening import Listener
 from tests.loops import delivered, in_time, on_each_loop, until
 
 LEASE = 3
+INSECURE = Reach(listen="127.0.0.1:0", insecure=True)
 names = count(1)
 
 
@@ -79,7 +81,7 @@ def foreign(tmp_path: Path) -> Path:
 @pytest.fixture(params=["plain", "tls"])
 def reach(request: pytest.FixtureRequest) -> Reach:
     if request.param == "plain":
-        return Reach(listen="127.0.0.1:0", insecure=True)
+        return INSECURE
     place = request.getfixturevalue("certificates")
     return Reach(listen="127.0.0.1:0", certificates=place)
 
@@ -231,11 +233,46 @@ async def test_host_names(url: str, reach: Reach) -> None:
 async def test_listening_everywhere_one_is_reached_where_etcd_is(
     url: str, reach: Reach
 ) -> None:
-    anywhere = replace(reach, listen="")
-    async with nodes(url, anywhere, replace(reach, listen="0.0.0.0:0")) as (a, b):
-        assert all(node.host.address.startswith("127.0.0.1:") for node in (a, b))
-        async with a.lock("x", timeout=10):
-            pass
+    reaches = [replace(reach, listen=listen) for listen in ("", "0.0.0.0:0", "[::]:0")]
+    async with nodes(url, *reaches) as all_:
+        for node in all_:
+            assert node.host.address.startswith("127.0.0.1:")
+            async with node.lock("x", timeout=10):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("ways", "expected"),
+    [
+        ([["127.0.0.1"]], "127.0.0.1"),
+        ([["127.0.0.1"], ["192.0.2.7"]], "192.0.2.7"),
+        ([["::1", "127.0.0.1"], ["127.0.0.1"]], "::1"),
+        ([[""], ["192.0.2.7"]], "192.0.2.7"),
+        ([[""], ["127.0.0.1"]], None),
+        ([[""], [""]], None),
+    ],
+)
+def test_which_of_our_addresses_others_are_told(
+    ways: list[list[str]], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that means another machine over there, if there are others."""
+
+    async def own_hosts(near: tuple[str, int], family: int) -> list[str]:
+        return ways[near[1]]
+
+    monkeypatch.setattr(transport, "own_hosts", own_hosts)
+    made = Tcp("", None, tuple(("etcd", number) for number in range(len(ways))), None)
+    if expected:
+        assert asyncio.run(made._own_host()) == expected
+    else:
+        with pytest.raises(ClusterError, match="--advertise"):
+            asyncio.run(made._own_host())
+
+
+def test_a_name_that_nobody_knows_is_no_way_to_find_out() -> None:
+    assert asyncio.run(own_hosts(("no.such.invalid", 1), 0)) == [""]
+    assert asyncio.run(own_hosts(("a..b", 1), 0)) == [""]
+    assert asyncio.run(own_hosts(("127.0.0.1", 1), 0)) == ["127.0.0.1"]
 
 
 @on_each_loop
@@ -292,7 +329,8 @@ def shown_by(node: LockNode) -> Files:
         (Reach(insecure=True, listen="::1"), "is no address"),
         (Reach(insecure=True, advertise="h:-1"), "is no address"),
         (Reach(insecure=True, advertise=":7000"), "is no address that others could dial"),
-        (Reach(certificates="/no/where"), "which certificate in /no/where is this host's"),
+        (Reach(insecure=True, advertise="0.0.0.0:7000"), "that others could dial"),
+        (Reach(certificates="/no/where"), "there is no directory /no/where"),
     ],
 )
 def test_what_makes_no_sense(reach: Reach, text: str) -> None:
@@ -314,7 +352,7 @@ def test_where_nobody_can_listen(url: str) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        for listen in (f"127.0.0.1:{port}", "192.0.2.1:0"):
+        for listen in (f"127.0.0.1:{port}", "192.0.2.1:0", "a..b:0"):
             with pytest.raises(ClusterError, match=f"cannot listen at {listen}: "):
                 asyncio.run(in_time(join(listen)))
 
@@ -419,6 +457,52 @@ async def test_strangers_hear_nothing(
         asked.cancel()
 
 
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [
+        ("foreign", "certificate is not to be trusted|does not trust our certificate"),
+        ("insecure", "it has closed the connection"),
+    ],
+)
+@on_each_loop
+async def test_who_cannot_talk_with_the_members_does_not_join(
+    url: str, secure: Reach, foreign: Path, who: str, text: str
+) -> None:
+    """They would wait for it, and nobody would get a lock any more."""
+    odd = replace(secure, certificates=foreign) if who == "foreign" else INSECURE
+    async with nodes(url, secure) as (a,):
+        view = a.host.node.view
+        with pytest.raises(ClusterError, match=f"does not talk with us: .*({text})"):
+            await peerlock.join(url, lease=LEASE, reach=odd)
+        assert a.host.node.view == view
+        async with nodes(url, secure) as (b,), b.lock("x", timeout=10):
+            pass
+
+
+@on_each_loop
+async def test_who_does_not_want_tls_from_us_is_not_joined(url: str, secure: Reach) -> None:
+    async with nodes(url, INSECURE) as (a,), a.lock("x"):
+        with pytest.raises(ClusterError, match="does not talk with us"):
+            await peerlock.join(url, lease=LEASE, reach=secure)
+
+
+@on_each_loop
+async def test_who_hangs_up_because_he_leaves_does_not_keep_us_out(
+    url: str, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with nodes(url, reach) as (a,):
+        leaving: list[asyncio.Task[None]] = []
+
+        def refuse(connection: Connection) -> None:
+            leaving.append(asyncio.create_task(a.leave()))
+            connection.end()
+
+        monkeypatch.setattr(a.host, "_answer", refuse)
+        async with nodes(url, reach) as (b,), b.lock("x", timeout=10):
+            assert len(b.host.node.view.members) == 1
+        await asyncio.gather(*leaving)
+
+
 @on_each_loop
 async def test_who_is_not_trusted_gets_no_answer(
     url: str, secure: Reach, foreign: Path
@@ -436,23 +520,22 @@ async def test_who_is_not_trusted_gets_no_answer(
 async def test_a_certificate_for_another_host_is_not_taken(
     url: str, secure: Reach, certificates: Path, tmp_path: Path
 ) -> None:
-    """Until there is one for the right host: nothing needs a restart."""
+    """Others would not talk with us, and we would hold them up."""
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     for name in ("ca.pem", "ca.key"):
         (wrong / name).write_bytes((certificates / name).read_bytes())
     issue(wrong, "elsewhere.example")
     misled = replace(secure, certificates=wrong)
-    async with (
-        peerlock.join(url, lease=LEASE, reach=secure) as a,
-        peerlock.join(url, lease=LEASE, reach=misled) as b,
-    ):
-        with pytest.raises(peerlock.Timeout):
-            await b.lock("x").acquire(timeout=0.5)
+    async with peerlock.join(url, lease=LEASE, reach=secure) as a:
+        text = "others will not trust .*elsewhere.example.pem: .* not valid for '127.0.0.1'"
+        with pytest.raises(ClusterError, match=text):
+            await peerlock.join(url, lease=LEASE, reach=misled)
         issue(wrong, "elsewhere.example", ["127.0.0.1"], force=True)
-        for node in (a, b):
-            async with node.lock("x", timeout=10):
-                pass
+        async with peerlock.join(url, lease=LEASE, reach=misled) as b:
+            for node in (a, b):
+                async with node.lock("x", timeout=10):
+                    pass
 
 
 # Certificates are replaced
@@ -625,9 +708,10 @@ async def test_of_those_who_have_come_and_gone_nothing_is_kept(
 
 @on_each_loop
 async def test_who_lets_us_in_and_then_does_not_want_us_is_not_called_all_the_time(
-    url: str, reach: Reach
+    url: str, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one whose authority we do not know, or of another version."""
+    monkeypatch.setattr(host, "must_be_welcome", AsyncMock())  # as if it came after us
     accepted = 0
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

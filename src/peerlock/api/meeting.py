@@ -11,7 +11,13 @@ from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import BetweenMachines, Engine
 from peerlock.membership.place import engine_for, own_directory
 from peerlock.runtime.tls import Files, Mutual
-from peerlock.runtime.transport import Tcp, Transport, UnixSockets, host_and_port
+from peerlock.runtime.transport import (
+    Endpoint,
+    Tcp,
+    Transport,
+    UnixSockets,
+    host_and_port,
+)
 
 CERTIFICATES = "PEERLOCK_CERTIFICATES"
 
@@ -47,7 +53,7 @@ def meet(
     return engine, UnixSockets(own_directory())
 
 
-def tcp(near: tuple[str, int], reach: Reach) -> Tcp:
+def tcp(near: tuple[Endpoint, ...], reach: Reach) -> Tcp:
     directory = reach.certificates or os.environ.get(CERTIFICATES)
     if reach.insecure and reach.certificates:
         raise UsageError("either certificates or insecure, not both")
@@ -64,6 +70,8 @@ def tcp(near: tuple[str, int], reach: Reach) -> Tcp:
 
 def files_in(directory: Path, advertised: str) -> Files:
     """This host's: by the name it is reached by, or its own, or the only one there is."""
+    if not directory.is_dir():
+        raise UsageError(f"there is no directory {directory} with certificates")
     names = [host_and_port(advertised)[0], socket.getfqdn(), socket.gethostname()]
     names += sorted({path.stem for path in directory.glob("*.key")} - {"ca"})[:2]
     present = [n for n in names if n and (directory / f"{n}.key").exists()]

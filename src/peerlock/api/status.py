@@ -10,10 +10,8 @@ from typing import Any
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
-from peerlock.node.views import View
-from peerlock.runtime.host import ask
-
-PATIENCE = 1.0  # seconds for a member to answer
+from peerlock.node.views import Member, View
+from peerlock.runtime.questions import answer_of
 
 
 def describe(node: Node) -> dict[str, Any]:
@@ -50,7 +48,7 @@ async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, 
     engine, transport = meet(cluster, None, reach)
     try:
         view = await engine.read()
-        questions = (ask(m, engine.cluster, transport, PATIENCE) for m in view.members)
+        questions = (answer_of(m, engine.cluster, transport) for m in view.members)
         return summed_up(view, await asyncio.gather(*questions))
     finally:
         engine.close()
@@ -60,13 +58,14 @@ def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str,
     locks: dict[str, dict[str, Any]] = {}
     members = []
     for member, answer in zip(view.members, answers, strict=True):
-        members.append({"id": member.id, "pid": member.pid, "answers": answer is not None})
+        who = {"pid": member.pid, "address": between_machines(member)}
+        members.append({"id": member.id, **who, "answers": answer is not None})
         for lock in answer["locks"] if answer else ():
             entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})
             entry["algorithm"] = entry["algorithm"] or lock["algorithm"]
             entry["permits"] = entry["permits"] or lock["permits"]
             for kind in ("holders", "waiters"):
-                entry[kind].extend({"pid": member.pid, **user} for user in lock[kind])
+                entry[kind].extend({**who, **user} for user in lock[kind])
     for lock in locks.values():
         lock["holders"].sort(key=lambda user: -user["held_for"])
         lock["waiters"].sort(key=lambda user: -user["waited_for"])
@@ -75,3 +74,8 @@ def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str,
         "members": members,
         "locks": [locks[name] for name in sorted(locks)],
     }
+
+
+def between_machines(member: Member) -> str | None:
+    """Where it is; on one machine, its number says all, and its socket's path nothing."""
+    return None if member.address.startswith("/") else member.address

@@ -81,5 +81,5 @@ class BetweenMachines(Protocol):
     """An engine whose members are on several machines, and talk over TCP."""
 
     @property
-    def near(self) -> tuple[str, int]:
-        """A host and port that all members reach: by what we reach it, others reach us."""
+    def near(self) -> tuple[tuple[str, int], ...]:
+        """Hosts and ports that all members reach: by what we reach them, others reach us."""

@@ -33,6 +33,7 @@ class Connection(asyncio.BufferedProtocol):
         self._incomplete = bytearray()  # the beginning of a frame
         self._needed = LENGTH  # how much of it must be there before we look at it again
         self._ended = self._lost = False
+        self.error: Exception | None = None  # that has ended it
         self.cut: Callable[[], None] | None = None  # ends what has not begun
         self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
 
@@ -76,6 +77,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = self.cut = None
         self._arrived = NOTHING
+        self.error = error
         if not self._lost:
             self._lost = self._ended = True
             self._listener.closed(self)

@@ -15,13 +15,21 @@ from math import inf
 from typing import Any, TypeVar, cast
 
 from peerlock.core.peer import RemoteError
-from peerlock.membership.engine import ClusterError, Engine, Gone, Renewed, Watching
+from peerlock.membership.engine import (
+    BetweenMachines,
+    ClusterError,
+    Engine,
+    Gone,
+    Renewed,
+    Watching,
+)
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node, NotHeld
-from peerlock.node.views import Member, MemberId, View, must_be_possible
+from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
 from peerlock.runtime.connection import Connection
+from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
 T = TypeVar("T")
@@ -68,7 +76,7 @@ class Host:
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
-        self.trouble: ClusterError | None = None  # why we cannot renew, while we cannot
+        self._trouble: ClusterError | None = None  # why we cannot renew, while we cannot
         self.strangers = 0  # who came, and did not say who they are, or are not ours
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
@@ -103,6 +111,8 @@ class Host:
             self.engine.on_change = self._heard
         try:
             self.address = await self.transport.listen(self._accept)
+            if isinstance(self.engine, BetweenMachines):
+                await must_be_welcome(self.engine, self.transport)
             await self._join()
         except BaseException:
             self._close()
@@ -178,6 +188,18 @@ class Host:
             raise ClusterError("the node has not joined: async with peerlock.join() …")
         if self._stopped:
             raise ClusterError("the node has left the cluster")
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        """What keeps us from working as we should, if anything does."""
+        if self._trouble or self.transport.trouble:
+            return self._trouble or self.transport.trouble
+        for member, way in self._ways.items():
+            if way.trouble and way.pause == RETRY_AT_MOST:
+                where = self._addresses.get(member)
+                reason = words(way.trouble)
+                return ClusterError(f"cannot reach the member at {where}: {reason}")
+        return None
 
     # Steps
 
@@ -288,7 +310,7 @@ class Host:
             try:
                 await self.transport.listen(self._accept)
             except ClusterError as error:
-                self.trouble = error
+                self._trouble = error
 
     def _heard(self, view: View | None) -> None:
         """The engine has seen something change."""
@@ -319,7 +341,7 @@ class Host:
                 if not self._look_again:
                     return
         except ClusterError as error:
-            self.trouble = error
+            self._trouble = error
             if isinstance(error, Gone):
                 with self.guard:
                     self.node.lose_everything()
@@ -333,7 +355,7 @@ class Host:
             return
         me = self.node.me
         renewed = await self.engine.renew(me)
-        self.trouble = renewed.trouble
+        self._trouble = renewed.trouble
         if self.node.fences_run_out:
             renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
         if me == self.node.me and renewed.deadline > -inf:
@@ -535,33 +557,3 @@ class Host:
 def margin(lease: float) -> float:
     """How long before its end a lease counts as run out."""
     return min(0.5, lease / 10)
-
-
-async def ask(
-    member: Member, cluster: str, transport: Transport, timeout: float
-) -> dict[str, Any] | None:
-    """What goes on at a member, as it says; None if it does not answer in time."""
-    answer: asyncio.Future[dict[str, Any] | None] = asyncio.Future()
-
-    class Asker:
-        def frame(self, connection: Connection, frame: Frame) -> None:
-            if not isinstance(frame, Told):
-                raise RemoteError("no answer")
-            if not answer.done():
-                answer.set_result(frame.status)
-
-        def closed(self, connection: Connection) -> None:
-            if not answer.done():
-                answer.set_result(None)
-
-    connection = Connection(Asker())
-    try:
-        async with asyncio.timeout(timeout):
-            await transport.connect(member.address, connection)
-            connection.send(Ask(VERSION, cluster))
-            try:
-                return await answer
-            finally:
-                connection.end()
-    except OSError:
-        return None

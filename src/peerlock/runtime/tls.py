@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,20 @@ class Mutual:
 
     def __init__(self, files: Files) -> None:
         self.files = files
-        self._client: ssl.SSLContext | None = None
+        self._client: Context | None = None
+
+    def must_be_fit_for(self, host: str) -> None:
+        try:
+            shake_hands(self.for_client(), self.for_server(), host)
+        except ssl.SSLError as error:
+            reason = getattr(error, "verify_message", None) or error.reason or str(error)
+            raise ClusterError(
+                f"others will not trust {self.files.certificate}: {reason}"
+            ) from None
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        return self._client.trouble if self._client else None
 
     def for_server(self) -> ssl.SSLContext:
         return server_context(self.files)
@@ -113,12 +127,22 @@ class Mutual:
         return self._client
 
 
-def server_context(files: Files) -> ssl.SSLContext:
+def shake_hands(ours: ssl.SSLContext, theirs: ssl.SSLContext, host: str) -> None:
+    """As if we dialled ourselves; ssl.SSLError if one does not trust the other."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    caller = ours.wrap_bio(back, there, server_hostname=host)
+    called = theirs.wrap_bio(there, back, server_side=True)
+    for side in (caller, called, caller, called):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+
+
+def server_context(files: Files) -> Context:
     """For who listens: nobody without a certificate of our authorities gets a word."""
     return Context(files, ssl.PROTOCOL_TLS_SERVER, check_hostname=False)
 
 
-def client_context(files: Files, check_hostname: bool = True) -> ssl.SSLContext:
+def client_context(files: Files, check_hostname: bool = True) -> Context:
     """For who dials, and who must find whom it has dialled."""
     return Context(files, ssl.PROTOCOL_TLS_CLIENT, check_hostname)
 

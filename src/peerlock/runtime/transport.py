@@ -11,6 +11,8 @@ import ssl
 import struct
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -21,6 +23,7 @@ from peerlock.runtime.connection import Connection, give_up_descriptor
 Accept = Callable[[], Connection]
 
 EVERYWHERE = ("", "0.0.0.0", "::")
+Endpoint = tuple[str, int]
 HANDSHAKE = 5.0  # seconds to connect and to show certificates
 
 # When the kernel asks a silent peer, how often and how many times, in seconds; and how long
@@ -42,6 +45,10 @@ class Transport(Protocol):
 
     async def connect(self, address: str, connection: Connection) -> None:
         """To whoever is there; OSError if nobody is."""
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        """Why others may not talk with us before long."""
 
     def hide(self) -> None:
         """Let nobody new find us; who is on his way still gets in."""
@@ -85,6 +92,10 @@ class UnixSockets:
         loop = asyncio.get_running_loop()
         await loop.create_unix_connection(lambda: connection, address)
 
+    @property
+    def trouble(self) -> None:
+        return None
+
     def hide(self) -> None:
         Path(self.address).unlink(missing_ok=True)
 
@@ -103,20 +114,20 @@ class Tcp:
     """Between machines.  Each side shows a certificate of the cluster's authority.
 
     listen: HOST:PORT, port 0 for any that is free; others reach us at `advertise`, or at
-    the host we listen at, or, if that is all of them, at the one by which we reach `near`.
+    the host we listen at, or, if that is all of them, at the one by which we reach one of
+    `near`.
     """
 
     def __init__(
         self,
         listen: str,
         advertise: str | None,
-        near: tuple[str, int],
+        near: tuple[Endpoint, ...],
         security: Security | None,
     ) -> None:
-        self._family = socket.AF_INET6 if ":" in near[0] else socket.AF_INET
         self._host, self._port = host_and_port(listen)
         self._advertised = host_and_port(advertise) if advertise else None
-        if self._advertised and not self._advertised[0]:
+        if self._advertised and self._advertised[0] in EVERYWHERE:
             raise UsageError(f"{advertise!r} is no address that others could dial")
         self._near = near
         self._security = security
@@ -130,28 +141,35 @@ class Tcp:
             connection.admits = kept_alive
             return Doorman(connection, security) if security else connection
 
+        host, advertised_port = self._advertised or (await self._own_host(), 0)
+        if self._security:
+            self._security.must_be_fit_for(host)
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(
-                accept_kept,
-                self._host or ("::" if self._family is socket.AF_INET6 else "0.0.0.0"),
-                self._port,
-            )
-            port: int = self._server.sockets[0].getsockname()[1]
-            return address(*self._reachable(port))
-        except OSError as error:
+            if self._host in EVERYWHERE:
+                taken = listening_everywhere(self._host, self._port)
+                self._server = await loop.create_server(accept_kept, sock=taken)
+            else:
+                self._server = await loop.create_server(accept_kept, self._host, self._port)
+        except (OSError, UnicodeError) as error:
             where = address(self._host, self._port)
-            raise ClusterError(f"cannot listen at {where}: {error.strerror}") from None
+            reason = getattr(error, "strerror", None) or "there is no host of that name"
+            raise ClusterError(f"cannot listen at {where}: {reason}") from None
+        port: int = self._server.sockets[0].getsockname()[1]
+        return address(host, advertised_port or port)
 
-    def _reachable(self, port: int) -> tuple[str, int]:
-        if self._advertised:
-            host, advertised_port = self._advertised
-            return host, advertised_port or port
+    async def _own_host(self) -> str:
         if self._host not in EVERYWHERE:
-            return self._host, port
-        with socket.socket(self._family, socket.SOCK_DGRAM) as probe:
-            probe.connect(self._near)  # sends nothing
-            return probe.getsockname()[0], port
+            return self._host
+        family = socket.AF_INET if self._host == "0.0.0.0" else socket.AF_UNSPEC
+        found = [host for near in self._near for host in await own_hosts(near, family)]
+        others = [host for host in found if host and not is_loopback(host)]
+        if others or (found and all(found)):  # or all of us are on this machine
+            return (others or found)[0]
+        raise ClusterError(
+            "cannot find out by which address others reach this host: say it, with "
+            "advertise (--advertise HOST:PORT)"
+        )
 
     def can_be_found(self) -> bool:
         return True  # nobody can take a port away
@@ -169,6 +187,10 @@ class Tcp:
                 ssl=security,
                 server_hostname=host if security else None,
             )
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        return self._security.trouble if self._security else None
 
     def hide(self) -> None:
         """They find the port, but nobody lets them in.
@@ -239,8 +261,42 @@ class Doorman(asyncio.Protocol):
 class Security(Protocol):
     """Who we are and whom we trust, as of now: files may have been renewed."""
 
+    def must_be_fit_for(self, host: str) -> None:
+        """For who is reached there; or else others would refuse us."""
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        """Why the files are not used as they are now."""
+
     def for_server(self) -> ssl.SSLContext: ...
     def for_client(self) -> ssl.SSLContext: ...
+
+
+def listening_everywhere(host: str, port: int) -> socket.socket:
+    """At all addresses: those of IPv4, and those of IPv6, too, where there are any."""
+    if host != "0.0.0.0" and socket.has_dualstack_ipv6():
+        with suppress(OSError):
+            return socket.create_server(
+                ("::", port), family=socket.AF_INET6, dualstack_ipv6=True
+            )
+    return socket.create_server(("0.0.0.0", port))
+
+
+async def own_hosts(near: Endpoint, family: int) -> list[str]:
+    """By which addresses of ours we reach it; an empty one if there is none."""
+    found = []
+    with suppress(OSError, UnicodeError):
+        loop = asyncio.get_running_loop()
+        ways = await loop.getaddrinfo(*near, family=family, type=socket.SOCK_DGRAM)
+        for kind, _, _, _, where in ways:
+            with suppress(OSError), socket.socket(kind, socket.SOCK_DGRAM) as probe:
+                probe.connect(where)  # sends nothing
+                found.append(probe.getsockname()[0])
+    return found or [""]
+
+
+def is_loopback(host: str) -> bool:
+    return ip_address(host.partition("%")[0]).is_loopback
 
 
 def host_and_port(text: str) -> tuple[str, int]:
