@@ -9,7 +9,9 @@ import gc
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
 from itertools import count, pairwise
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -211,6 +213,71 @@ async def test_a_timeout_says_so_and_leaves_nothing_behind(cluster: str) -> None
             assert users(a, b) == 1
         async with b.lock("x", timeout=5):
             assert users(a, b) == 1
+
+
+@on_each_loop
+async def test_without_time_to_wait_a_free_lock_is_had_wherever_its_home_is(
+    cluster: str,
+) -> None:
+    async with members(cluster, 2) as nodes:
+        for number, node in enumerate(nodes):
+            for name in (f"{number} {i}" for i in range(10)):
+                async with node.lock(f"a {name}", timeout=0):
+                    pass
+                async with node.semaphore(f"b {name}", 2, timeout=0):
+                    pass
+                (await node.lock(f"c {name}").acquire(timeout=0)).release()
+                (await node.lock(f"d {name}", timeout=60).acquire(0.0)).release()
+        assert users(*nodes) == 0
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["here", "elsewhere"])
+@on_each_loop
+async def test_without_time_to_wait_a_lock_that_is_taken_does_not_come_in_time(
+    cluster: str, where: int
+) -> None:
+    async with members(cluster, 2) as nodes:
+        grant = await asyncio.create_task(nodes[0].lock("x").acquire())
+        lock, patient = nodes[where].lock("x", timeout=0), nodes[where].lock("x")
+        for ask in (lock.acquire, lock.__aenter__, lambda: patient.acquire(timeout=0)):
+            with pytest.raises(peerlock.Timeout, match="'x' did not come within 0 s"):
+                await ask()
+        with pytest.raises(peerlock.WouldBlock):
+            await lock.try_acquire()
+        assert users(*nodes) == 1
+        grant.release()
+        async with lock:
+            pass
+
+
+@pytest.mark.parametrize("timeout", [-1, -0.5, nan, -inf, "5", True, Decimal(5)])
+@on_each_loop
+async def test_a_timeout_that_makes_no_sense_is_refused_at_once(
+    cluster: str, timeout: Any
+) -> None:
+    async with peerlock.join(cluster) as node:
+        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+            node.lock("x", timeout=timeout)
+        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+            node.semaphore("s", 2, timeout=timeout)
+        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+            await node.lock("x").acquire(timeout)
+        assert users(node) == 0
+
+
+@pytest.mark.parametrize("timeout", [inf, 1e20])
+@on_each_loop
+async def test_a_timeout_without_end_is_none(cluster: str, timeout: float) -> None:
+    async with members(cluster, 2) as (a, b):
+        grant = await a.lock("x").acquire()
+        waiters = [asking(b.lock("x", timeout=timeout))]
+        waiters += [asyncio.ensure_future(b.lock("x").acquire(timeout))]
+        await until(lambda: users(b) == 2)
+        await delivered(a, b)
+        assert not any(task.done() for task in waiters)
+        grant.release()
+        for task in waiters:
+            (await task).release()
 
 
 @on_each_loop
@@ -798,7 +865,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["free", "held"])
-@pytest.mark.parametrize("how", ["acquire", "timeout", "try", "shared", "enter"])
+@pytest.mark.parametrize("how", ["acquire", "timeout", "no time", "try", "shared", "enter"])
 @on_each_loop
 async def test_cancelled_at_whatever_point_an_acquire_leaves_nothing_behind(
     cluster: str, held: bool, how: str
@@ -811,11 +878,13 @@ async def test_cancelled_at_whatever_point_an_acquire_leaves_nothing_behind(
                 return await lock.acquire(timeout=60)
             if how == "enter":
                 return await lock.__aenter__()
-            if how == "try":
+            if how == "try" or how == "no time":
                 while True:
                     try:
-                        return await lock.try_acquire()
-                    except peerlock.WouldBlock:
+                        if how == "try":
+                            return await lock.try_acquire()
+                        return await lock.acquire(timeout=0)
+                    except (peerlock.WouldBlock, peerlock.Timeout):
                         await asyncio.sleep(0)
             return await lock.acquire()
 

@@ -14,7 +14,9 @@ import threading
 import time
 import unittest
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from itertools import count
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +225,62 @@ def test_timeouts(node: LockNode, other: LockNode) -> None:
     assert other.lock("x").acquire(timeout=5)
 
 
+def test_without_time_to_wait_a_free_lock_is_had_wherever_its_home_is(
+    node: LockNode, other: LockNode
+) -> None:
+    def had(lock: Lock, *how: Any) -> bool:
+        taken = lock.acquire(*how)
+        if taken:
+            lock.release()
+        return taken
+
+    for number, either in enumerate((node, other)):
+        for name in (f"{number} {i}" for i in range(10)):
+            assert had(either.lock(f"a {name}"), True, 0)
+            assert had(either.lock(f"b {name}", timeout=0))
+            assert had(either.lock(f"c {name}", timeout=0), False)
+            assert had(either.lock(f"d {name}", timeout=0.0), False)
+            assert had(either.semaphore(f"e {name}", 2, timeout=0))
+            with either.lock(f"f {name}", timeout=0):
+                pass
+    assert users(node, other) == 0
+
+
+def test_without_time_to_wait_a_lock_that_is_taken_does_not_come_in_time(
+    node: LockNode, other: LockNode
+) -> None:
+    with node.lock("x"):
+        for either in (node, other):
+            lock = either.lock("x", timeout=0)
+            assert lock.acquire() is False
+            assert lock.acquire(blocking=False) is False
+            assert either.lock("x", timeout=60).acquire(timeout=0) is False
+            with pytest.raises(peerlock.Timeout, match="'x' did not come within 0 s"):
+                with lock:
+                    pass
+        assert users(node, other) == 1
+
+
+@pytest.mark.parametrize("timeout", [-1, -0.5, nan, -inf, "5", True, Decimal(5)])
+def test_a_timeout_that_makes_no_sense_is_refused_when_the_lock_is_named(
+    node: LockNode, timeout: Any
+) -> None:
+    with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+        node.lock("x", timeout=timeout)
+    with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+        node.semaphore("s", 2, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [inf, 1e20])
+def test_a_timeout_without_end_is_none(
+    node: LockNode, other: LockNode, timeout: float
+) -> None:
+    with node.lock("x"):
+        waiting = Thread(other.lock("x", timeout=timeout).acquire)
+        until(lambda: users(other) == 1)
+    assert waiting.result() is True
+
+
 def test_trying_while_the_members_change_comes_to_an_end(
     cluster: str, node: LockNode, other: LockNode
 ) -> None:
@@ -251,6 +309,11 @@ def test_arguments_are_threading_locks(node: LockNode) -> None:
         lock.acquire(False, 1)
     with pytest.raises(ValueError, match="non-negative"):
         lock.acquire(timeout=-5)
+    with pytest.raises(ValueError, match="non-negative"):
+        lock.acquire(timeout=nan)
+    for no_number in ("5", None):
+        with pytest.raises(TypeError):
+            lock.acquire(timeout=no_number)  # type: ignore[arg-type]
     with pytest.raises(OverflowError):
         lock.acquire(timeout=1e100)
     assert repr(lock).startswith("<unlocked peerlock.sync.Lock object 'x' at 0x")

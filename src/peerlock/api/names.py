@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from threading import TIMEOUT_MAX
+
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.node.terms import Demand, demand, plain_permits
 
@@ -12,8 +15,8 @@ def asked_for(
     name: str, algorithm: str | None, permits: int, shared: bool
 ) -> tuple[str, Demand]:
     """The same in plain values, as they can be sent."""
-    wanted = demand("" if algorithm is None else algorithm, permits, shared)
-    return plain_name(name), wanted
+    wanted = "" if algorithm is None else algorithm
+    return plain_name(name), demand(wanted, permits, shared)
 
 
 def plain_name(name: str) -> str:
@@ -35,3 +38,12 @@ def must_have_permits(permits: int) -> int:
     if plain < 1:
         raise UsageError(f"a semaphore has at least 1 permit, not {plain}")
     return plain
+
+
+def plain_timeout(timeout: float | None) -> float | None:
+    """In seconds; None is for ever, and so is what no clock can count."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout >= 0:
+        raise UsageError(f"a timeout is 0 or more seconds, or None, unlike {timeout!r:.50}")
+    return float(timeout) if timeout <= TIMEOUT_MAX else None

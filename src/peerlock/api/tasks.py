@@ -25,7 +25,7 @@ from peerlock.api.errors import (
 )
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.meeting import USUAL, Reach, meet
-from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
@@ -129,7 +129,7 @@ class Lock:
     ) -> None:
         self.name = name
         self.demand = demand
-        self.timeout = timeout
+        self.timeout = plain_timeout(timeout)
         self.cancel_on_loss = cancel_on_loss
         self._host = node.host
         self._pure = node.host.node
@@ -174,10 +174,11 @@ class Lock:
             await self._out_of_a_lost_lock(grant, error)
 
     async def acquire(self, timeout: float | None = None) -> Grant:
-        """Wait for it, `timeout` seconds at most; then Timeout."""
+        """Wait for it, `timeout` seconds at most; then Timeout.  0: only if it is free."""
+        timeout = self.timeout if timeout is None else plain_timeout(timeout)
         grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
-            await self._wait(grant, self.timeout if timeout is None else timeout)
+            await self._wait(grant, timeout)
         self._held.append(grant)
         return grant
 
@@ -221,20 +222,20 @@ class Lock:
         self._must_not_wait_for_itself(grant)
         self._host.must_be_in()
         future = grant.until_settled(self._host.loop)
-        self._host.step(self._pure.acquire, self.name, grant)
-        self._host.flush()
-        if probe:
-            self._probe(grant)
         try:
-            if timeout is None:
-                await future
-            else:
+            self._host.step(self._pure.acquire, self.name, grant)
+            self._host.flush()
+            if probe or timeout == 0:
+                self._probe(grant)
+            if timeout:
                 async with asyncio.timeout(timeout):
                     await future
+            else:
+                await future
         except BaseException as error:
             self._withdraw(grant)
-            if isinstance(error, TimeoutError) and timeout is not None:
-                raise Timeout(f"{self.name!r} did not come within {timeout} s") from None
+            if timeout is not None and isinstance(error, TimeoutError | WouldBlock):
+                raise Timeout(f"{self.name!r} did not come within {timeout:g} s") from None
             raise
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")

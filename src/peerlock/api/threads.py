@@ -30,7 +30,7 @@ from peerlock.api.errors import (
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.loops import new_event_loop
 from peerlock.api.meeting import USUAL, Reach, meet
-from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
 from peerlock.node.knobs import Knobs
@@ -40,6 +40,16 @@ from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
 
 T = TypeVar("T")
+
+
+def must_be_timeout(blocking: bool, timeout: float) -> None:
+    """What threading.Lock says, in its words."""
+    if not blocking:
+        raise ValueError("can't specify a timeout for a non-blocking call")
+    if not timeout >= 0:
+        raise ValueError("timeout value must be a non-negative number")
+    if timeout > threading.TIMEOUT_MAX:
+        raise OverflowError("timeout value is too large")
 
 
 class Grant(Waiter):
@@ -130,7 +140,7 @@ class Lock:
     ) -> None:
         self.name = name
         self.demand = demand
-        self.timeout = timeout
+        self.timeout = plain_timeout(timeout)
         self._host = node.host
         self._pure = node.host.node
         self._guard = node.host.guard
@@ -146,17 +156,15 @@ class Lock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """As threading.Lock has it; `timeout` -1 is the handle's, or without end."""
-        if not blocking and timeout != -1:
-            raise ValueError("can't specify a timeout for a non-blocking call")
-        if timeout < 0 and timeout != -1:
-            raise ValueError("timeout value must be a non-negative number")
-        if timeout > threading.TIMEOUT_MAX:
-            raise OverflowError("timeout value is too large")
-        if timeout == -1 and self.timeout is not None:
+        if timeout != -1:
+            must_be_timeout(blocking, timeout)
+        elif not blocking:
+            timeout = 0
+        elif self.timeout is not None:
             timeout = self.timeout
         grant = Grant(self)
         try:
-            return self._acquire(grant, blocking, timeout)
+            return self._acquire(grant, timeout)
         except BaseException:
             self._withdraw(grant)
             raise
@@ -169,12 +177,12 @@ class Lock:
         timeout = -1 if self.timeout is None else self.timeout
         grant = Grant(self)
         try:
-            if self._acquire(grant, True, timeout):
+            if self._acquire(grant, timeout):
                 return grant
         except BaseException:
             self._withdraw(grant)
             raise
-        raise Timeout(f"{self.name!r} did not come within {self.timeout} s")
+        raise Timeout(f"{self.name!r} did not come within {self.timeout:g} s")
 
     def __exit__(
         self,
@@ -202,24 +210,25 @@ class Lock:
 
     # Inside
 
-    def _acquire(self, grant: Grant, blocking: bool, timeout: float) -> bool:
+    def _acquire(self, grant: Grant, timeout: float) -> bool:
+        """Within so many seconds; -1 is for ever, 0 only if it is free."""
         taken = self._host.step(self._pure.take, self.name, grant)
-        if not taken and not self._wait(grant, blocking, timeout):
+        if not taken and not self._wait(grant, timeout):
             self._withdraw(grant)
             return False
         self._held.append(grant)
         return True
 
-    def _wait(self, grant: Grant, blocking: bool, timeout: float) -> bool:
+    def _wait(self, grant: Grant, timeout: float) -> bool:
         belongs_here(self._host)
         grant.expect()
         self._host.step(self._ask, grant)
-        if blocking:
+        if timeout:
             self._soon(self._host.flush)
         else:
             self._soon(self._probe, grant)
         try:
-            settled = grant.wait(timeout)
+            settled = grant.wait(timeout or -1)
         except WouldBlock:
             return False
         if grant.state is State.LOST:

@@ -46,11 +46,13 @@ def demand(name: str = "", permits: int = 0, shared: bool = False) -> Demand:
     Other nodes refuse a message whose values are not of the very types that they expect,
     and with it all that comes after: so True is no number here, and 1 becomes True.
     """
-    if not isinstance(name, str):
-        raise UsageError(f"an algorithm is asked for by its name, not by {name!r:.50}")
-    if shared not in (True, False):
-        raise UsageError(f"shared is True or False, unlike {shared!r:.50}")
-    return _demand(str.__str__(name), plain_permits(permits), bool(shared))
+    if type(name) is not str or type(permits) is not int or type(shared) is not bool:
+        if not isinstance(name, str):
+            raise UsageError(f"an algorithm is asked for by its name, not by {name!r:.50}")
+        if shared not in (True, False):
+            raise UsageError(f"shared is True or False, unlike {shared!r:.50}")
+        name, permits, shared = str.__str__(name), plain_permits(permits), bool(shared)
+    return _demand(name, permits, shared)
 
 
 def plain_permits(permits: int) -> int:
