@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from dataclasses import dataclass, field
 from math import inf
@@ -16,6 +17,7 @@ class Cluster:
     number: int = 0
     members: dict[MemberId, Member] = field(default_factory=dict)
     deadlines: dict[MemberId, float] = field(default_factory=dict)
+    guard: threading.Lock = field(default_factory=threading.Lock)  # nodes may have threads
 
     def view(self) -> View:
         return View(self.number, tuple(self.members.values()))
@@ -24,8 +26,15 @@ class Cluster:
         self.number += 1
         return self.number
 
+    def put_out(self, me: MemberId) -> bool:
+        self.deadlines.pop(me, None)
+        return self.members.pop(me, None) is not None
 
+
+# Numbers go on growing in a cluster that is empty, so it is kept.  A forked child begins
+# with none: the members are its parent's.
 CLUSTERS: dict[str, Cluster] = {}
+os.register_at_fork(after_in_child=CLUSTERS.clear)
 
 
 class MemoryEngine:
@@ -33,42 +42,49 @@ class MemoryEngine:
         self.cluster = f"memory://{name}"
         self.lease = lease
         self._state = CLUSTERS.setdefault(name, Cluster())
+        self._me: MemberId = 0  # nobody's
 
     def _deadline(self) -> float:
         return inf if self.lease is None else time.monotonic() + self.lease
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
         state = self._state
-        state.number = max(state.number, beyond)
-        me = state.change()
-        state.members[me] = Member(me, address, os.getpid())
-        state.deadlines[me] = self._deadline()
-        return Joined(state.view(), me, state.deadlines[me])
+        with state.guard:
+            state.put_out(self._me)  # who joins again is in once
+            state.number = max(state.number, beyond)
+            self._me = me = state.change()
+            state.members[me] = Member(me, address, os.getpid())
+            state.deadlines[me] = self._deadline()
+            return Joined(state.view(), me, state.deadlines[me])
 
     async def renew(self, me: MemberId) -> Renewed:
         state = self._state
-        now = time.monotonic()
-        silent = [i for i in state.members if now >= state.deadlines[i]]
-        for i in silent:
-            del state.members[i]
-        if silent:
-            state.change()
-        if me not in state.members:
-            return Renewed(state.view(), -inf, bool(silent))
-        state.deadlines[me] = self._deadline()
-        return Renewed(state.view(), state.deadlines[me], bool(silent))
+        with state.guard:
+            now = time.monotonic()
+            silent = [i for i, deadline in state.deadlines.items() if now >= deadline]
+            for i in silent:
+                state.put_out(i)
+            if silent:
+                state.change()
+            if me not in state.members:
+                return Renewed(state.view(), -inf, bool(silent))
+            state.deadlines[me] = self._deadline()
+            return Renewed(state.view(), state.deadlines[me], bool(silent))
 
     async def renumber(self) -> View:
-        self._state.change()
-        return self._state.view()
+        with self._state.guard:
+            self._state.change()
+            return self._state.view()
 
     async def leave(self, me: MemberId) -> View:
-        if self._state.members.pop(me, None):
-            self._state.change()
-        return self._state.view()
+        with self._state.guard:
+            if self._state.put_out(me):
+                self._state.change()
+            return self._state.view()
 
     async def read(self) -> View:
-        return self._state.view()
+        with self._state.guard:
+            return self._state.view()
 
     @property
     def lock_file(self) -> None:
@@ -78,4 +94,7 @@ class MemoryEngine:
         pass
 
     def close(self) -> None:
-        pass
+        """Who has not left, as when joining was cancelled, is out all the same."""
+        with self._state.guard:
+            if self._state.put_out(self._me):
+                self._state.change()
