@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import fcntl
 import gc
 import os
 import shutil
@@ -12,9 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -254,6 +255,102 @@ def test_the_socket_of_the_dead_is_removed_that_of_the_living_is_not(
     assert not address.exists()
 
 
+@pytest.fixture
+def sockets(short_path: Path) -> Iterator[Callable[..., Path]]:
+    """Makes a socket that is in use, or was, of such an age in seconds."""
+    with ExitStack() as in_use:
+
+        def make(name: str, used: bool, age: float = 3600) -> Path:
+            path = short_path / name
+            bound = in_use.enter_context(socket.socket(socket.AF_UNIX))
+            bound.bind(str(path))
+            os.utime(path, (time.time() - age,) * 2)
+            if not used:
+                bound.close()
+            return path
+
+        yield make
+
+
+def test_who_joins_removes_old_sockets_that_nobody_uses(
+    sockets: Callable[..., Path], short_path: Path, one: Engine
+) -> None:
+    left = sockets("0123456789abcdef.sock", used=False)
+    kept = [
+        sockets("1123456789abcdef.sock", used=True),
+        sockets("2123456789abcdef.sock", used=False, age=0),  # it may be in the making
+        sockets("mine.sock", used=False),
+        short_path / "3123456789abcdef.sock",
+        short_path / "4123456789abcdef.sock",
+    ]
+    kept[-2].touch()
+    kept[-1].symlink_to(kept[0])
+    for path in kept[-2:]:
+        os.utime(path, (0, 0), follow_symlinks=False)
+    one.join(str(short_path / "a.sock"))
+    assert not left.exists()
+    assert all(os.path.lexists(path) for path in kept)
+
+
+def test_who_uses_a_socket_does_not_notice_that_others_look(
+    short_path: Path, one: Engine
+) -> None:
+    address = short_path / "0123456789abcdef.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+        listening.listen()
+        os.utime(address, (0, 0))
+        one.join(str(short_path / "a.sock"))
+        assert address.exists()
+        listening.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+def test_who_was_put_out_and_then_killed_leaves_no_socket(
+    path: Path, short_path: Path, one: Engine, clock: "Clock"
+) -> None:
+    process = start(path, *HAS_A_SOCKET.format(short_path).splitlines())
+    theirs = heard(process)
+    assert heard(process) == theirs  # it has its socket, too
+    (address,) = short_path.glob("*.sock")
+    process.send_signal(signal.SIGSTOP)
+    clock.now = time.monotonic() + 1000  # its lease is over
+    assert theirs not in [m.id for m in one.join(f"{short_path}/a").view.members]
+    os.utime(address, (0, 0))
+    one.join(f"{short_path}/a")
+    assert address.exists()  # it could be continued
+
+    end(process)
+    one.join(f"{short_path}/a")
+    assert not address.exists()
+
+
+HAS_A_SOCKET = """
+import secrets, socket
+bound = socket.socket(socket.AF_UNIX)
+bound.bind(f"{}/{{secrets.token_hex(8)}}.sock")
+print(joined.me, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_nothing_is_removed_before_it_is_certain_that_its_owner_is_out(
+    path: Path, one: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = one.join("/a").me
+    process = start(path)
+    heard(process)
+    end(process)
+    with monkeypatch.context() as faulty:
+        faulty.setattr(one.engine, "_view", lambda db: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            one.renew(me)
+    assert len(files(path)) == 2
+    assert one.renew(me).changed
+    assert len(files(path)) == 1
+
+
 def test_without_a_lease_death_is_seen_all_the_same(path: Path) -> None:
     with Engine(path, None) as engine:
         joined = engine.join("/a")
@@ -332,12 +429,10 @@ def test_an_engine_has_one_thread_from_its_first_call_until_it_is_closed(
 
 
 def test_the_thread_of_an_engine_that_was_forgotten_ends(path: Path) -> None:
+    before = threads()
     engine = SqliteEngine(path, 60)
-    asyncio.run(engine.read())
-    with pytest.raises(ClusterError):
-        asyncio.run(SqliteEngine(path / "no", 60).join("/a"))
     asyncio.run(engine.join("/a"))
-    its_own = threads()
+    its_own = [thread for thread in threads() if thread not in before]
     os.close(engine.lock_file or 0)
     del engine
     gc.collect()
@@ -377,6 +472,49 @@ def test_who_gives_up_waiting_leaves_an_engine_that_works(path: Path, one: Engin
     assert len(files(path)) == 1
     engine.close()
     assert [m.address for m in one.join("/b").view.members] == ["/b"]
+
+
+# Forks
+
+
+def test_a_forked_child_gives_up_all_that_is_locked(short_path: Path) -> None:
+    engine = engine_for(None, 60)
+    assert isinstance(engine, SqliteEngine)
+    asyncio.run(engine.join("/a"))
+    path, before = engine.path, set(engine._locked.values())
+    assert len(before) == 2  # the directory, too
+    child = os.fork()
+    if not child:
+        engine.abandon()
+        os._exit(any(is_open(descriptor) for descriptor in before))
+    assert os.waitpid(child, 0)[1] == 0
+    with Engine(path) as other:
+        assert len(other.join("/b").view.members) == 2
+    engine.close()
+
+
+def is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def test_nobody_forks_between_the_opening_of_a_file_and_its_being_known() -> None:
+    def fork() -> None:
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    forking = threading.Thread(target=fork)
+    with sqlite.NOT_FORKING:
+        forking.start()
+        forking.join(0.2)
+        assert forking.is_alive()
+    forking.join(20)
+    assert not forking.is_alive()
 
 
 # Silence
@@ -484,7 +622,7 @@ def says(path: Path, what: str) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return {}
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -508,7 +646,31 @@ def test_a_path_below_a_file(elsewhere: Path) -> None:
 
 def test_a_directory_in_place_of_the_file(elsewhere: Path) -> None:
     elsewhere.mkdir()
-    says(elsewhere, "cannot write .*c.db: is its directory yours and writable|c.db: ")
+    says(elsewhere, "c.db is a directory; name a file for the database")
+
+
+def test_something_else_in_place_of_the_file(elsewhere: Path) -> None:
+    os.mkfifo(elsewhere)
+    says(elsewhere, "c.db is no file; name a file for the database")
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 250, f"{'x' * 256}/c.db"])
+def test_a_name_that_is_too_long(elsewhere: Path, name: str) -> None:
+    says(elsewhere.parent / name, "cannot use .*: File name too long; use a shorter one")
+
+
+def test_a_path_that_is_too_long_for_sqlite(elsewhere: Path) -> None:
+    folder = elsewhere.parent.joinpath(*["x" * 200] * 3)
+    folder.mkdir(parents=True)
+    says(folder / "c.db", "cannot use .*: the path is too long; use a shorter one")
+
+
+def test_to_read_what_cannot_be_used(elsewhere: Path) -> None:
+    with Engine(elsewhere.parent / "no" / "c.db") as engine:
+        assert engine.read() == (0, ())
+    long = elsewhere.parent / ("x" * 256)
+    with Engine(long) as engine, pytest.raises(ClusterError, match="File name too long"):
+        engine.read()
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root may write wherever he likes")
@@ -520,8 +682,23 @@ def test_a_directory_that_is_read_only(elsewhere: Path) -> None:
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
 def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
     """As the one above, in a process that is not root's."""
+    said = another_user_joins(short_path, mode=0o755)
+    assert "files/c.db: Permission denied; use a directory of yours\n" in said
+    assert said.count("\n") == 1
+    assert os.listdir(short_path / "files") == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
+def test_a_directory_that_cannot_be_entered(short_path: Path) -> None:
+    said = another_user_joins(short_path, mode=0o700)
+    assert "files/c.db: Permission denied; use a directory of yours\n" in said
+    assert said.count("\n") == 1
+
+
+def another_user_joins(short_path: Path, mode: int) -> str:
+    """What he is told, if the cluster's directory is root's."""
     short_path.chmod(0o755)
-    (short_path / "files").mkdir(mode=0o755)
+    (short_path / "files").mkdir(mode=mode)
     (short_path / "run").mkdir()
     os.chown(short_path / "run", 12345, 12345)
     text = (
@@ -539,9 +716,7 @@ def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    assert "Permission denied" in done.stdout, done
-    assert done.stdout.count("\n") == 1
-    assert os.listdir(short_path / "files") == []
+    return done.stdout + done.stderr
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give files away")
@@ -551,6 +726,14 @@ def test_a_file_of_another_user(elsewhere: Path) -> None:
     elsewhere.touch()
     os.chown(elsewhere, 12345, 12345)
     says(elsewhere, "c.db belongs to another user; use a file of yours")
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give directories away")
+def test_locked_files_in_the_hands_of_another_user(elsewhere: Path) -> None:
+    theirs = Path(f"{elsewhere}.members")
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    says(elsewhere, "c.db.members belongs to another user; use another place")
 
 
 @pytest.mark.parametrize("content", [b"no database" * 1000, b"SQLite format 3\0" * 500])
@@ -567,6 +750,63 @@ def test_a_file_that_was_damaged_in_the_middle(elsewhere: Path) -> None:
     whole = elsewhere.read_bytes()
     elsewhere.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     says(elsewhere, "c.db is damaged or no database")
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM cluster", "UPDATE cluster SET number='x'"])
+def test_a_database_without_the_number_of_its_view(elsewhere: Path, change: str) -> None:
+    with Engine(elsewhere) as engine:
+        engine.join("/a")
+    with closing(sqlite3.connect(elsewhere, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute(change)
+    says(elsewhere, "c.db is damaged or no database .* is missing.*, move it away")
+
+
+def test_the_number_of_the_view_vanishes_while_it_is_in_use(
+    path: Path, one: Engine
+) -> None:
+    me = one.join("/a").me
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("DELETE FROM cluster")
+    with pytest.raises(ClusterError, match=r"c.db is damaged .* is missing"):
+        one.renew(me)
+
+
+FEW_DESCRIPTORS = """
+import asyncio, os, resource, sys
+from pathlib import Path
+from peerlock.membership.engine import ClusterError
+from peerlock.membership.sqlite import SqliteEngine
+
+loop = asyncio.new_event_loop()
+_soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+first = os.dup(0)
+for spare in range(12):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first + spare, most))
+    engine = SqliteEngine(Path(sys.argv[1]), 60)
+    try:
+        loop.run_until_complete(engine.join("/a"))
+        print("joined")
+    except ClusterError as error:
+        print(error)
+    engine.close()
+"""
+
+
+def test_too_few_descriptors(elsewhere: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FEW_DESCRIPTORS, elsewhere],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert not done.stderr
+    *refused, last = done.stdout.splitlines()
+    too_many = "Too many open files; let the process open more (ulimit -n)"
+    assert [line for line in refused if too_many not in line and line != "joined"] == []
+    assert too_many in refused[0]
+    assert last == "joined"
 
 
 @pytest.mark.parametrize("version", [0, 1, 7])
@@ -629,8 +869,11 @@ def fill(path: Path) -> Path:
     return filling
 
 
-def test_a_disk_that_is_full_from_the_beginning(small_disk: Path) -> None:
-    fill(small_disk)
+@pytest.mark.parametrize("pages", range(12))
+def test_a_disk_that_is_full_from_the_beginning(small_disk: Path, pages: int) -> None:
+    """Or almost: all that a database needs has its own way to fail."""
+    filling = fill(small_disk)
+    os.truncate(filling, filling.stat().st_size - 4096 * pages)
     says(small_disk / "c.db", "no space is left for|No space left on device")
 
 
@@ -638,7 +881,7 @@ def test_a_disk_that_fills_up_while_in_use(small_disk: Path) -> None:
     with Engine(small_disk / "c.db") as engine:
         joined = engine.join("/a")
         filling = fill(small_disk)
-        with pytest.raises(ClusterError, match=r"no space is left for|No space left"):
+        with pytest.raises(ClusterError, match="no space is left for"):
             renumber_often(engine)
         filling.unlink()
         assert engine.renew(joined.me).deadline > 0
@@ -688,6 +931,33 @@ def test_a_database_that_vanishes_under_its_members(path: Path, how: str) -> Non
         assert len(one.renew(again.me).view.members) == 2
 
 
+def test_what_the_users_of_a_database_share_vanishes(path: Path, one: Engine) -> None:
+    """As when /tmp is tidied: who comes now would not know of us, nor we of him."""
+    me = one.join("/a").me
+    Path(f"{path}-shm").unlink()
+    with pytest.raises(Gone, match="was removed or replaced while it was in use"):
+        one.renew(me)
+    again = one.join("/a")
+    with Engine(path) as other:
+        assert len(other.join("/b").view.members) == 2
+    assert again.me > me
+
+
+def test_by_whatever_links_it_is_reached_it_is_the_same_database(
+    path: Path, tmp_path: Path, one: Engine
+) -> None:
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "other" / "link.db"
+    link.symlink_to(path)
+    me = one.join("/a").me
+    process = start(link)
+    heard(process)
+    assert len(files(path)) == len(one.renew(me).view.members) == 2
+    end(process)
+    assert len(one.renew(me).view.members) == 1
+    assert os.listdir(tmp_path / "other") == ["link.db"]
+
+
 def test_members_of_a_database_that_vanishes_lose_their_locks_and_meet_again(
     cluster: str, short_path: Path
 ) -> None:
@@ -718,6 +988,10 @@ def test_addresses_of_clusters(short_path: Path, monkeypatch: pytest.MonkeyPatch
 
     assert found(None) == short_path / "peerlock" / "cluster.db"
     assert found("sqlite:///var/a%20b.db") == Path("/var/a b.db")
+    assert found("sqlite:////var/a%23%3Fb%ff.db") == Path(
+        "/var", os.fsdecode(b"a#?b\xff.db")
+    )
+    assert found("memory://x#y") == "memory://x#y"
     assert found("memory://x") == "memory://x"
     monkeypatch.setenv("PEERLOCK_CLUSTER", "sqlite:///env.db")
     assert found(None) == Path("/env.db")
@@ -728,10 +1002,26 @@ def test_addresses_of_clusters(short_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "url",
-    ["x", "redis://localhost", "sqlite://", "sqlite:///", "sqlite://host/c.db", "/c.db"],
+    [
+        *("x", "redis://localhost", "sqlite://", "sqlite:///", "sqlite://host/c.db"),
+        *("/c.db", "sqlite:c.db", "sqlite://[/c.db", "memory", "memory:x"),
+    ],
 )
 def test_what_names_no_cluster(url: str) -> None:
     with pytest.raises(UsageError, match="names no cluster; use sqlite:///path/to/file"):
+        engine_for(url, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [
+        ("sqlite:///tmp/a#b.db", "write %23 for the # in its path"),
+        ("sqlite:///tmp/a?b.db", r"write %3F for the \? in its path"),
+        ("sqlite:///tmp/a%00b.db", "no path has %00 in it"),
+    ],
+)
+def test_what_would_name_another_file(url: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
         engine_for(url, None)
 
 
@@ -747,7 +1037,45 @@ def test_the_own_directory_is_private(
     assert own_directory() == short_path / "peerlock"
     assert own_directory().stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path / "no"))
+    with pytest.raises(ClusterError, match=r"cannot use .*; set XDG_RUNTIME_DIR to a"):
+        own_directory()
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        *(None, "", ".", "run", "run/user/0"),
+        *(f"/run/user/{os.getuid()}", f"/run/user/{os.getuid()}/", "//run//user/4711"),
+        *(f"/var/run/user/{os.getuid()}", "/run/user/0/snap.x", "/mnt/wslg/runtime-dir"),
+    ],
+)
+def test_cron_and_a_log_in_have_the_same_directory(
+    runtime: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless somebody has chosen another, and a log-in has not."""
+    monkeypatch.chdir(tmp_path)
+    Path("run/user/0").mkdir(parents=True)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    if runtime is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
     assert own_directory() == Path(f"/tmp/peerlock-{os.getuid()}")
+
+
+def test_the_own_directory_is_not_tidied_while_it_is_in_use(short_path: Path) -> None:
+    """By systemd, which asks as we do here."""
+    engine = engine_for(None, None)
+    with ExitStack() as stack:
+        folder = os.open(own_directory(), os.O_RDONLY)
+        stack.callback(os.close, folder)
+        fcntl.flock(folder, fcntl.LOCK_EX)  # it is at work, and we do not wait for it
+        me = asyncio.run(engine.join("/a")).me
+        fcntl.flock(folder, fcntl.LOCK_UN)
+        asyncio.run(engine.renew(me))
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        engine.close()
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_a_private_directory_that_others_can_enter(tmp_path: Path) -> None:
@@ -759,9 +1087,11 @@ def test_a_private_directory_that_others_can_enter(tmp_path: Path) -> None:
 def test_a_private_directory_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path)
-    for name in ("file", "link"):
-        with pytest.raises(ClusterError, match=r"cannot use|is not a directory of yours"):
+    (tmp_path / "to nothing").symlink_to(tmp_path / "no")
+    for name in ("file", "link", "to nothing"):
+        with pytest.raises(ClusterError, match="is not a directory of yours; have it rem"):
             private_directory(tmp_path / name)
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give directories away")
@@ -795,3 +1125,30 @@ def test_in_memory_the_same_rules_hold() -> None:
         await two.leave(second.me)
 
     asyncio.run(work())
+
+
+def test_in_memory_who_joins_again_is_in_once_and_who_is_closed_is_out() -> None:
+    async def work() -> None:
+        one, two = MemoryEngine("once", None), MemoryEngine("once", None)
+        first, second = await one.join("/a"), await two.join("/b")
+        again = await one.join("/a")
+        assert [member.id for member in again.view.members] == [second.me, again.me]
+        two.close()
+        seen = await one.renew(again.me)
+        assert [member.id for member in seen.view.members] == [again.me]
+        assert seen.view.number > again.view.number > second.view.number > first.me
+        await one.leave(again.me)
+        assert not one._state.deadlines
+
+    asyncio.run(work())
+
+
+def test_in_memory_a_forked_child_does_not_meet_its_parents_nodes() -> None:
+    engine = MemoryEngine("forked", None)
+    asyncio.run(engine.join("/a"))
+    child = os.fork()
+    if not child:
+        alone = asyncio.run(MemoryEngine("forked", None).join("/b"))
+        os._exit(len(alone.view.members))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    engine.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import ClusterError, Engine
@@ -14,6 +15,10 @@ from peerlock.membership.sqlite import SqliteEngine
 
 VARIABLE = "PEERLOCK_CLUSTER"
 
+# What a log-in, a snap or WSL sets XDG_RUNTIME_DIR to by itself is below these.
+UNCHOSEN = ("/run/user/", "/var/run/user/", "/mnt/wslg/")
+ANOTHER = "set XDG_RUNTIME_DIR to a directory of yours, for all your programs"
+
 
 def engine_for(url: str | None, lease: float | None) -> Engine:
     """The engine that this address names; without one, this user's on this machine."""
@@ -21,18 +26,28 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
     if lease is not None and not lease > 0:
         raise UsageError(f"a lease must be longer than {lease} seconds; None is for ever")
     if url is None:
-        return SqliteEngine(own_directory() / "cluster.db", lease)
+        return SqliteEngine(own_directory() / "cluster.db", lease, own_folder=True)
     if url.startswith(("etcd://", "etcds://")):
         return etcd_engine(url, lease)
-    parts = urlsplit(url)
-    if parts.scheme == "memory":
-        return MemoryEngine(parts.netloc + parts.path, lease)
-    if parts.scheme == "sqlite" and not parts.netloc and parts.path.strip("/"):
-        return SqliteEngine(Path("/" + unquote(parts.path).lstrip("/")), lease)
+    if url.startswith("memory://"):
+        return MemoryEngine(url.removeprefix("memory://"), lease)
+    if url.startswith("sqlite:///") and url.removeprefix("sqlite:").strip("/"):
+        return SqliteEngine(file_of(url), lease)
     raise UsageError(
         f"{url!r} names no cluster; use sqlite:///path/to/file, etcd://host:2379/name, "
         "or memory://name for nodes in one process"
     )
+
+
+def file_of(url: str) -> Path:
+    path = url.removeprefix("sqlite://")
+    for sign in "#?":  # in other addresses the path would end here
+        if sign in path:
+            raise UsageError(f"{url!r}: write %{ord(sign):X} for the {sign} in its path")
+    path = unquote(path, errors="surrogateescape")
+    if "\0" in path:
+        raise UsageError(f"{url!r}: no path has %00 in it; use another")
+    return Path("/" + path.lstrip("/"))
 
 
 def etcd_engine(url: str, lease: float | None) -> Engine:
@@ -47,22 +62,32 @@ def etcd_engine(url: str, lease: float | None) -> Engine:
 
 
 def own_directory() -> Path:
-    """A directory of this user's, for this machine, that only he can enter."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.access(runtime, os.W_OK):
+    """A directory of this user's, for this machine, that only he can enter.
+
+    Which one depends on who he is, and on nothing that differs between his programs: else
+    they would be in several clusters, and what should run once would run twice.  A log-in
+    sets XDG_RUNTIME_DIR, cron, services and `su` do not, and the directory goes away with
+    the last log-out.  So the variable counts only if somebody has chosen another one; and
+    TMPDIR, which differs in the same way, never does.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    plain = f"/{os.path.normpath(runtime).strip('/')}/"
+    if os.path.isabs(runtime) and not plain.startswith(UNCHOSEN):
         return private_directory(Path(runtime) / "peerlock")
-    return private_directory(Path("/tmp") / f"peerlock-{os.getuid()}")
+    return private_directory(Path(f"/tmp/peerlock-{os.getuid()}"))
 
 
 def private_directory(path: Path) -> Path:
+    """Anybody could have made it before us, or put something else there."""
     try:
-        path.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
         found = path.lstat()
     except OSError as error:
-        raise ClusterError(f"cannot use {path}: {error.strerror}") from None
+        raise ClusterError(f"cannot use {path}: {error.strerror}; {ANOTHER}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise ClusterError(
-            f"{path} is not a directory of yours; remove it, or set XDG_RUNTIME_DIR"
+            f"{path} is not a directory of yours; have it removed, or {ANOTHER}"
         )
     if found.st_mode & 0o077:
         raise ClusterError(f"others can enter {path}: chmod 700 {path}")
