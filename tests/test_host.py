@@ -11,11 +11,14 @@ import peerlock
 from peerlock.membership.engine import Renewed
 from peerlock.membership.memory import MemoryEngine
 from peerlock.node.views import MemberId, View
+from peerlock.runtime import host as runtime_host
 from peerlock.runtime.host import Host
 from peerlock.runtime.transport import Tcp
+from tests.listening import Listener
 from tests.loops import on_each_loop, until
 
 NOBODY = "127.0.0.1:9"
+NEAR = (("127.0.0.1", 9),)
 
 
 class Asked(MemoryEngine):
@@ -41,7 +44,7 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
 ) -> None:
     name = f"out of reach, {kind.__name__}"
     engine, other = kind(name, None), (await MemoryEngine(name, None).join(NOBODY)).me
-    host = Host(engine, Tcp("127.0.0.1", None, (("127.0.0.1", 9),), None))
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
         await until(lambda: host._ways[other].pause > 0.05)  # after half a dozen attempts
@@ -104,7 +107,7 @@ async def test_who_does_not_wait_until_we_have_left_leaves_no_member_behind(
 async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> None:
     other = (await MemoryEngine("nonsense", 10.0).join("a..b:7000")).me
     engine = MemoryEngine("nonsense", 10.0)
-    host = Host(engine, Tcp("127.0.0.1", None, (("127.0.0.1", 9),), None))
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
         await until(lambda: host._ways[other].pause > 0.01)
@@ -120,3 +123,33 @@ async def test_who_has_lost_its_socket_makes_another(cluster: str) -> None:
         Path(node.host.address).unlink()
         async with peerlock.join(cluster) as late, late.lock("y", timeout=10):
             assert Path(node.host.address).is_socket()
+
+
+@pytest.mark.parametrize("first", [True, False])
+@on_each_loop
+async def test_whom_all_wait_for_is_said(
+    first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a member, and can be reached, but says nothing."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    monkeypatch.setattr(runtime_host, "SLOW", 0.05)
+    one, other = MemoryEngine("silent", None), MemoryEngine("silent", None)
+    host = Host(one, Tcp("127.0.0.1", None, NEAR, None))
+    async with Listener(listen) as silent:
+        where = f"127.0.0.1:{silent.port}"
+        if first:
+            await other.join(where)
+            await host.start()
+        else:
+            await host.start()
+            await other.join(where)
+        try:
+            await until(lambda: host.trouble is not None)
+            assert (
+                str(host.trouble) == f"all wait for the member at {where}, which is silent"
+            )
+        finally:
+            await host.stop()

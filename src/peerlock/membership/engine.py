@@ -82,4 +82,4 @@ class BetweenMachines(Protocol):
 
     @property
     def near(self) -> tuple[tuple[str, int], ...]:
-        """Hosts and ports that all members reach: by what we reach them, others reach us."""
+        """Hosts and ports that all members reach; and by what we reach them, they us."""

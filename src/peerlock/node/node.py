@@ -248,6 +248,14 @@ class Node(Names):
                 self.statistics.remote_errors += 1
         self._work_off()
 
+    @property
+    def awaited(self) -> set[MemberId]:
+        """Whom we wait for before locks go on in this view, as far as we know."""
+        if self.running or not self.member:
+            return set()
+        first = self.view.members[0].id
+        return {first} if first != self.me else set(self._ranks) - self._ready
+
     def receive(self, sender: MemberId, batch: Batch) -> None:
         self.check_lease()
         if batch.view != self.view.number or not self.member:

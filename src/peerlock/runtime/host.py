@@ -40,6 +40,9 @@ POLL = 1.0
 RETRY = 0.001
 RETRY_AT_MOST = 0.5
 
+# A view that is not entered within so many seconds is worth a word.
+SLOW = 2.0
+
 # So many connections may be open whose other end has not said who it is, and so long.
 MOST_UNKNOWN = 128
 
@@ -87,6 +90,7 @@ class Host:
         # Who has not said who they are, and when we are tired of them.
         self._unknown: dict[Connection, asyncio.TimerHandle] = {}
         self._addresses: dict[MemberId, str] = {}
+        self._seen_at = inf  # when we saw the view
         self._tasks: set[asyncio.Task[Any]] = set()
         self._newest = View(0, ())  # of the views that came while we were out
         self._looking = False
@@ -199,6 +203,10 @@ class Host:
                 where = self._addresses.get(member)
                 reason = words(way.trouble)
                 return ClusterError(f"cannot reach the member at {where}: {reason}")
+        if time.monotonic() - self._seen_at > SLOW:
+            for member in self.node.awaited - {self.node.me}:
+                where = self._addresses.get(member)
+                return ClusterError(f"all wait for the member at {where}, which is silent")
         return None
 
     # Steps
@@ -268,6 +276,7 @@ class Host:
 
     def _go_with(self, view: View) -> None:
         self._addresses = {member.id: member.address for member in view.members}
+        self._seen_at = time.monotonic()
         for member in [m for m in self._ways if m not in self._addresses]:
             way = self._ways.pop(member)
             if way.connection:
