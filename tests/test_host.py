@@ -152,4 +152,5 @@ async def test_whom_all_wait_for_is_said(
                 str(host.trouble) == f"all wait for the member at {where}, which is silent"
             )
         finally:
+            other.close()
             await host.stop()
