@@ -21,6 +21,7 @@ from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.status import survey
 from peerlock.api.tasks import Grant, Lock, LockNode
 from peerlock.membership.place import engine_for
+from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State
 from peerlock.node.terms import demand
 from tests.loops import delivered, on_each_loop, until
@@ -924,6 +925,30 @@ async def joined(cluster: str) -> LockNode:
 
 
 # Coming and going
+
+
+@pytest.mark.parametrize("join", [peerlock.join, peerlock.sync.join])
+@pytest.mark.parametrize(
+    ("knob", "values"),
+    [
+        ("hand_overs", [0, -1, 2.5, nan, True, "64", None]),
+        ("hand_over_time", [-1, -0.001, nan, True, "1", None]),
+    ],
+)
+def test_a_knob_that_makes_no_sense_is_refused_at_once(
+    cluster: str, join: Callable[..., Any], knob: str, values: list[Any]
+) -> None:
+    for value in values:
+        with pytest.raises(UsageError, match=f"^{knob} must be .*, not {value!r}$"):
+            join(cluster, **{knob: value})
+
+
+def test_every_knob_has_a_sense() -> None:
+    for knobs in ({"remembered": 0}, {"remembered": 1.5}, {"remember": nan}):
+        with pytest.raises(UsageError, match=next(iter(knobs))):
+            Knobs(**knobs)
+    Knobs(hand_overs=1, hand_over_time=0, remember=inf, remembered=1)
+    Knobs(hand_over_time=inf, remember=0)
 
 
 @on_each_loop

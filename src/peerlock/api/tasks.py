@@ -366,6 +366,6 @@ def join(
       local user to the next while others may wait; 1 is strictly in turn.
     reach: for clusters on many machines, where to listen and how to show who we are.
     """
-    engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
+    engine, transport = meet(cluster, lease, reach)
     return LockNode(Host(engine, transport, knobs, describe))

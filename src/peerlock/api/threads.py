@@ -375,6 +375,6 @@ def join(
     reach: Reach = USUAL,
 ) -> LockNode:
     """Become a member, at once; peerlock.join() tells what the arguments are for."""
-    engine, transport = meet(cluster, lease, reach)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
+    engine, transport = meet(cluster, lease, reach)
     return LockNode(Host(engine, transport, knobs, describe))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.catalogue import UsageError
+
 
 @dataclass(frozen=True)
 class Knobs:
@@ -19,3 +21,14 @@ class Knobs:
     # at most about so many are kept open without being used.
     remember: float = 60.0
     remembered: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("hand_overs", "remembered"):
+            number = getattr(self, name)
+            if type(number) is bool or not isinstance(number, int) or number < 1:
+                raise UsageError(f"{name} must be 1 or more, not {number!r:.50}")
+        for name in ("hand_over_time", "remember"):
+            seconds = getattr(self, name)
+            is_number = isinstance(seconds, int | float) and type(seconds) is not bool
+            if not is_number or not seconds >= 0:
+                raise UsageError(f"{name} must be 0 or more seconds, not {seconds!r:.50}")
