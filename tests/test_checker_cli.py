@@ -19,7 +19,16 @@ from peerlock.cli.main import main
 IN_A_TERMINAL = os.environ | {"TERM": "xterm"}
 
 KEYS = [
-    *("algorithm", "nodes", "requests", "network", "states", "transitions", "depth"),
+    *(
+        "algorithm",
+        "nodes",
+        "settings",
+        "requests",
+        "network",
+        "states",
+        "transitions",
+        "depth",
+    ),
     *("complete", "violation", "everyone_entered"),
     *("max_messages_per_entry", "max_overtaken", "seconds"),
 ]
@@ -116,6 +125,26 @@ def test_the_network_can_be_chosen(check: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "settings", "states"),
+    [
+        (["weighted-majority"], {"votes": "1,1,1"}, 592),
+        (["weighted-majority", "--votes", "3,1,1"], {"votes": "3,1,1"}, 176),
+        (["sanders", "--quorums", "ricart-agrawala"], {"quorums": "ricart-agrawala"}, 7037),
+        (["mizuno-neilsen-rao", "--quorums", "tree"], {"quorums": "tree"}, 439),
+        (["suzuki-kasami", "--topology", "line"], {"topology": "line"}, 783),
+        (["central"], {}, 122),
+    ],
+    ids=str,
+)
+def test_settings_are_used_and_told(
+    check: Any, arguments: list[str], settings: dict[str, str], states: int
+) -> None:
+    done = check(*arguments, "--json")
+    assert done.code == 0
+    assert (done.json["settings"], done.json["states"]) == (settings, states)
+
+
 def test_each_node_may_ask_its_own_number_of_times(check: Any) -> None:
     assert check("central", "-r", "2,0,1", "--json").json["requests"] == [2, 0, 1]
 
@@ -143,6 +172,8 @@ def test_where_nothing_is_wrong_the_worst_overtaking_is_drawn(
         (["central", "-r", "1,2"], "one number of requests"),
         (["central", "-n", "0"], "at least 1 node"),
         (["central", "--quorums", "grid"], "not built on a choice of quorums"),
+        (["central", "--votes", "1,1,1"], "not built on a choice of votes"),
+        (["weighted-majority", "--votes", "1,1"], "2 numbers of votes, and 3 nodes"),
         (["central", "--forever", "-r", "2"], "leave out -r"),
         (["central", "--trace", "run.gif"], ".svg"),
     ],

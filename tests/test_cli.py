@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.catalogue import CATALOGUE, SETTINGS
 from peerlock.cli.main import COMMANDS, main
 
 SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]
@@ -87,6 +87,7 @@ SIMULATE_KEYS = {
     "synchronisation_delay",
     "fairness",
     "events",
+    "settings",
     "seconds",
     "seed",
 }
@@ -113,6 +114,74 @@ def test_what_needs_a_broadcast_medium_runs_on_one(
     name = "ricart-agrawala-broadcast"
     report = peerlock("simulate", name, "-n", 11, "--load", load, "--json").json
     assert report["messages_per_entry"] == messages
+
+
+# What can be chosen of algorithms
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "messages"),
+    [
+        ("weighted-majority", "votes", "1,1,1,1,1,1,1", 9),
+        ("weighted-majority", "votes", "7,1,1,1,1,1,1", 3 * 6 / 7),
+        ("sanders", "quorums", "ricart-agrawala", 12),
+        ("sanders", "quorums", "maekawa", 6),
+        ("sanders", "quorums", "majority", 9),
+        ("mizuno-neilsen-rao", "quorums", "suzuki-kasami", 7 * 6 / 7),
+        ("raymond", "topology", "star", None),
+        (
+            "helary-plouzeau-raynal",
+            "topology",
+            "graph:1-2,2-3,3-4,4-5,5-6,6-7,7-1,1-4",
+            None,
+        ),
+        ("raymond-k", "permits", 3, 12),
+    ],
+)
+def test_settings_are_used_and_told(
+    peerlock: Any, name: str, option: str, value: object, messages: float | None
+) -> None:
+    base = ("simulate", name, "-n", 7, "--load", "light", f"--{option}", value)
+    report = peerlock(*base, "--json").json
+    assert report["settings"] == {option: value}
+    assert f"{option} {value}" in peerlock(*base).out.splitlines()[0]
+    if messages is not None:
+        assert report["messages_per_entry"] == pytest.approx(messages, rel=0.05)
+
+
+@pytest.mark.parametrize("entry", [a for a in SHIPPED if a.takes], ids=lambda a: a.name)
+def test_what_is_said_to_be_the_default_is_the_default(peerlock: Any, entry: Any) -> None:
+    base = ("simulate", entry.name, "-n", 6, "--entries", 60, "--load", 0.1, "--json")
+    unsaid = peerlock(*base).json
+    ((option, value),) = unsaid["settings"].items()
+    said = peerlock(*base, f"--{option}", value).json
+    assert unsaid | {"seconds": 0} == said | {"seconds": 0}
+
+
+def test_every_kind_that_is_offered_can_be_run(peerlock: Any) -> None:
+    for name in ("sanders", "mizuno-neilsen-rao", "suzuki-kasami", "raymond"):
+        shown = peerlock("show", name, "--json").json
+        assert shown["choices"]
+        for kind in shown["choices"]:
+            nodes = 3 if kind.startswith("graph") else 4
+            chosen = (f"--{shown['takes']}", kind.replace("K", "3"))
+            run = ("simulate", name, "-n", nodes, "--entries", 20, *chosen, "--json")
+            assert peerlock(*run).json["entries"] == 20
+
+
+def test_show_names_the_settings(peerlock: Any) -> None:
+    assert "--votes V1,V2,…" in peerlock("show", "weighted-majority").out
+    assert "ricart-agrawala, maekawa, plane" in peerlock("show", "sanders").out
+    assert "graph:1-2,2-3,3-1" in peerlock("show", "helary-plouzeau-raynal").out
+    assert "graph" not in peerlock("show", "raymond").out
+    assert "settings" not in peerlock("show", "lamport").out
+
+
+@pytest.mark.parametrize("command", ["simulate", "check", "compare"])
+def test_every_setting_has_its_option(peerlock: Any, command: str) -> None:
+    out = peerlock(command, "--help").out
+    for name, setting in SETTINGS.items():
+        assert f"--{name} {setting.form}" in out
 
 
 def test_simulate_speaks_to_people(peerlock: Any) -> None:
@@ -178,6 +247,25 @@ def test_compare_gives_the_same_with_any_number_of_processes(peerlock: Any) -> N
     assert one == two
 
 
+def test_compare_hands_settings_to_those_that_take_them(peerlock: Any) -> None:
+    few = ("-n", 5, "--load", "heavy", "--runs", 1, "--entries", 60)
+    run = ("compare", "raymond-k", "lamport", *few, "--permits", 4)
+    k, lamport = peerlock(*run, "--json").json
+    assert (k["settings"], lamport["settings"]) == ({"permits": 4}, {})
+    assert k["response_time"]["mean"] < lamport["response_time"]["mean"] / 2
+    assert "with permits 4" in peerlock(*run).out
+    votes = ("compare", "weighted-majority", *few, "--votes", "9,1,1,1,1", "--json")
+    assert peerlock(*votes).json[0]["settings"] == {"votes": "9,1,1,1,1"}
+
+
+def test_compare_has_readers(peerlock: Any) -> None:
+    few = ("-n", 5, "--load", "heavy", "--runs", 1, "--entries", 60)
+    run = ("compare", "ricart-agrawala-readers-writers", "ricart-agrawala", *few)
+    ours, theirs = peerlock(*run, "--shared", 0.9, "--json").json
+    assert ours["shared"] == theirs["shared"] == 0.9
+    assert ours["response_time"]["mean"] < theirs["response_time"]["mean"] / 2
+
+
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_compare_draws_a_figure(peerlock: Any, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"figure.{ending}"
@@ -217,6 +305,27 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
         (["simulate", "raymond", "-n", "4", "--topology", "edges:1-2,3-4"], "tree"),
         (["simulate", "lamport", "--quorums", "grid"], "not built on a choice of quorums"),
         (["simulate", "maekawa", "--quorums", "gird"], "did you mean grid"),
+        (["simulate", "sanders", "--quorums", "us"], "there are ricart-agrawala, maekawa"),
+        (["simulate", "mizuno-neilsen-rao", "--quorums", "us"], "there are grid-set, "),
+        (["simulate", "maekawa", "--quorums", "ricart-agrawala"], "there are plane, "),
+        (["simulate", "lamport", "--votes", "1,1"], "not built on a choice of votes"),
+        (["simulate", "weighted-majority", "--votes", "1,1"], "and 5 nodes: -n 2"),
+        (["simulate", "weighted-majority", "--votes", "1,-1"], "are no votes"),
+        (["simulate", "weighted-majority", "-n", "2", "--votes", "0,0"], "have a vote"),
+        (["simulate", "weighted-majority", "-n", "1", "--votes", "9" * 5000], "limit"),
+        (["simulate", "raymond", "-n", "3", "--topology", "graph:1-2,2-3"], "on a graph"),
+        (
+            ["simulate", "helary-plouzeau-raynal", "--topology", "edges:1-2,2-3,3-1"],
+            "write graph:",
+        ),
+        (["compare", "lamport", "raymond", "--votes", "1"], "none of these is built on"),
+        (["compare", "weighted-majority", "-n", "3,5", "--votes", "1,1,1"], "5 nodes"),
+        (["compare", "raymond-k", "--permits", "0"], "at least 1 must be let in"),
+        (["compare", "lamport", "--shared", "0.5"], "none of these lets readers"),
+        (["compare", "lamport", "--shared", "2"], "0<=x<=1"),
+        (["advise", "--permits", "3"], "--use semaphore"),
+        (["advise", "--use", "semaphore", "--permits", "0"], "at least 1 must be let in"),
+        (["advise", "--shared", "0.3"], "--use 'shared lock'"),
         (["simulate", "lamport", "--load", "2"], "is no load"),
         (["simulate", "lamport", "--latency", "unifrom:1,2"], "did you mean uniform"),
         (["simulate", "lamport", "--entries", "0"], "at least 1"),
@@ -319,6 +428,28 @@ def test_advice_is_ranked_by_messages_and_by_response_time(peerlock: Any) -> Non
     assert by_name["lamport"]["needs"] == "FIFO"
     quickest = min(ranked, key=lambda row: row["response_time"])
     assert quickest["rank_by_response_time"] == 1
+
+
+def test_advice_on_semaphores_is_for_so_many_permits(peerlock: Any) -> None:
+    few = ("advise", "-n", 5, "--load", "heavy", "--entries", 60, "--runs", 1)
+    waits = []
+    for permits in (1, 4):
+        asked = (*few, "--use", "semaphore", "--permits", permits)
+        ranked = peerlock(*asked, "--json").json
+        assert all(row["settings"] == {"permits": permits} for row in ranked)
+        waits.append({row["algorithm"]: row["response_time"] for row in ranked})
+        assert f"with permits {permits}" in peerlock(*asked).out
+    assert all(waits[1][name] < waits[0][name] for name in waits[0])
+
+
+@pytest.mark.parametrize(("options", "shared"), [((), 0.5), (("--shared", 0.9), 0.9)])
+def test_advice_on_shared_locks_is_for_so_many_readers(
+    peerlock: Any, options: tuple[object, ...], shared: float
+) -> None:
+    few = ("advise", "-n", 4, "--entries", 30, "--runs", 1, "--use", "shared lock")
+    ranked = peerlock(*few, *options, "--json").json
+    assert {row["shared"] for row in ranked} == {shared}
+    assert f"with readers {shared}" in peerlock(*few, *options).out
 
 
 def test_advice_in_words(peerlock: Any) -> None:

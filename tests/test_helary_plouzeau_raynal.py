@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -11,13 +11,14 @@ from peerlock.algorithms.helary_plouzeau_raynal import (
     Request,
     Token,
 )
-from peerlock.checker.model import Model, exhibit, model
+from peerlock.checker.model import exhibit, model
 from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
-from peerlock.core.topology import Edge, Ring, Topology, topology
-from peerlock.simulator import Heavy, Light, Scenario, simulate
+from peerlock.core.topology import Graph, Ring, topology
+from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Exponential
+from peerlock.simulator.load import Load
 from peerlock.simulator.network import Network as Wire
 from peerlock.traces.trace import Kind
 from tests.test_counts import light_entries
@@ -27,20 +28,22 @@ NAME = "helary-plouzeau-raynal"
 SIZES = [2, 3, 5, 10, 20, 50]
 
 
-@dataclass(frozen=True)
-class Arbitrary(Topology):
-    """Any network, of which a node can learn its neighbours only."""
+KITE = "graph:1-2,2-3,3-1,3-4"
+SQUARE_AND_DIAGONAL = "graph:1-2,2-3,3-4,4-1,1-3"
+PETERSEN = "graph:1-2,2-3,3-4,4-5,5-1,1-6,2-7,3-8,4-9,5-10,6-8,7-9,8-10,9-6,10-7"
 
-    edges: tuple[Edge, ...] = ()
-    kind: str = field(default="arbitrary", init=False)
+each_network = pytest.mark.parametrize(
+    ("spec", "n"), [(KITE, 4), (SQUARE_AND_DIAGONAL, 4), (PETERSEN, 10)]
+)
+
+
+@dataclass(frozen=True)
+class NeighboursOnly(Graph):
+    """A network of which a node can learn its neighbours only."""
 
     @property
     def diameter(self) -> int:
         raise AssertionError("no node knows this")
-
-    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
-        ends = ({a, b} - {node} for a, b in self.edges if node in (a, b))
-        return tuple(sorted(j for end in ends for j in end))
 
     def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
         raise AssertionError("no node knows this")
@@ -49,16 +52,10 @@ class Arbitrary(Topology):
         raise AssertionError("no node knows this")
 
 
-KITE = Arbitrary(4, edges=((1, 2), (2, 3), (3, 1), (3, 4)))
-SQUARE_AND_DIAGONAL = Arbitrary(4, edges=((1, 2), (2, 3), (3, 4), (4, 1), (1, 3)))
-PETERSEN = Arbitrary(
-    10,
-    edges=(
-        *((i, i % 5 + 1) for i in range(1, 6)),
-        *((i, i + 5) for i in range(1, 6)),
-        *((i + 5, (i + 1) % 5 + 6) for i in range(1, 6)),
-    ),
-)
+def neighbours_only(spec: str, n: int) -> NeighboursOnly:
+    found = topology(spec, n)
+    assert isinstance(found, Graph)
+    return NeighboursOnly(n, found.links)
 
 
 # "In a complete network the total message number is N"
@@ -129,9 +126,9 @@ def test_a_ring_where_all_compete_costs_n_to_2n(n: int) -> None:
 # e the number of links, as Chaudhuri and Edward have it
 
 
-@pytest.mark.parametrize("network", [KITE, SQUARE_AND_DIAGONAL, PETERSEN])
-def test_an_arbitrary_network_costs_n_to_2e_plus_n_minus_1(network: Arbitrary) -> None:
-    n, links = network.nodes, len(network.edges)
+@each_network
+def test_an_arbitrary_network_costs_n_to_2e_plus_n_minus_1(spec: str, n: int) -> None:
+    network, links = neighbours_only(spec, n), spec.count("-")
     for asking in range(2, n + 1):
         cluster = ByHand(NAME, n, topology=network)
         cluster.request(asking)
@@ -140,9 +137,18 @@ def test_an_arbitrary_network_costs_n_to_2e_plus_n_minus_1(network: Arbitrary) -
         assert n <= cluster.sent <= 2 * links + n - 1
 
 
-@pytest.mark.parametrize("network", [KITE, SQUARE_AND_DIAGONAL, PETERSEN])
-def test_a_message_goes_to_a_neighbour(network: Arbitrary) -> None:
-    cluster = ByHand(NAME, network.nodes, topology=network)
+@each_network
+@pytest.mark.parametrize("load", [Light(), Heavy(), Level(0.1)], ids=str)
+def test_an_arbitrary_network_costs_no_more_in_a_run(spec: str, n: int, load: Load) -> None:
+    report = simulate(Scenario(NAME, n, 20 * n, load, topology=spec))
+    assert report.entries == 20 * n
+    assert report.messages_per_entry <= 2 * spec.count("-") + n - 1
+
+
+@each_network
+def test_a_message_goes_to_a_neighbour(spec: str, n: int) -> None:
+    network = neighbours_only(spec, n)
+    cluster = ByHand(NAME, n, topology=network)
     for node in (4, 2, 3):
         cluster.request(node)
     while cluster.judge.waiting or cluster.judge.inside:
@@ -314,17 +320,8 @@ def test_it_holds_with_the_pinned_counts(
     assert (*report.coverage, *measured) == counts
 
 
-def on(network: Arbitrary, requests: tuple[int, ...]) -> Model:
-    members = tuple(range(1, network.nodes + 1))
-
-    def make(node: NodeId) -> HelaryPlouzeauRaynal:
-        return HelaryPlouzeauRaynal(node, members, topology=network)
-
-    return replace(model(NAME, network.nodes, requests), make=make)
-
-
 @pytest.mark.parametrize(
-    ("network", "requests", "counts"),
+    ("spec", "requests", "counts"),
     [
         (KITE, (0, 1, 0, 2), (629, 1509, 21, 5, 2)),
         (KITE, (0, 1, 1, 1), (20562, 71204, 20, 5, 2)),
@@ -333,9 +330,9 @@ def on(network: Arbitrary, requests: tuple[int, ...]) -> Model:
     ids=str,
 )
 def test_it_holds_on_an_arbitrary_network(
-    network: Arbitrary, requests: tuple[int, ...], counts: tuple[object, ...]
+    spec: str, requests: tuple[int, ...], counts: tuple[object, ...]
 ) -> None:
-    report = check(on(network, requests))
+    report = check(model(NAME, 4, requests, topology=spec))
     assert report.holds
     measured = (report.max_messages_per_entry, report.max_overtaken)
     assert (*report.coverage, *measured) == counts

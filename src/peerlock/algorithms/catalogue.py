@@ -8,8 +8,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from peerlock.algorithms.agrawal_el_abbadi import AgrawalElAbbadi
@@ -115,14 +115,55 @@ from peerlock.algorithms.suzuki_kasami import SuzukiKasami
 from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.algorithms.token_ring import TokenRing
 from peerlock.algorithms.weighted_majority import WeightedMajority
+from peerlock.core import agreements, information
 from peerlock.core.peer import Peer
 from peerlock.core.quorums import QuorumSystem
 from peerlock.core.systems import SYSTEMS
+from peerlock.core.topology import KINDS as TOPOLOGIES
 from peerlock.core.topology import Topology, topology
+from peerlock.core.weighted import Votes, untied, weighted
 
 
 class UsageError(ValueError):
     """What was asked for makes no sense; the text says what to do, in one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What can be chosen of algorithms, each as a user writes it; None is the default.
+
+    Who takes one more has it here, in SETTINGS, and made into an argument for its peers
+    in Algorithm.settings; the command line then has an option for it.
+    """
+
+    quorums: str | None = None
+    topology: str | None = None
+    permits: int | None = None
+    votes: str | None = None
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        values = {f.name: getattr(self, f.name) for f in fields(Settings)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How people write one of them."""
+
+    form: str
+    help: str
+    type: type = str
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "quorums": Setting("KIND", "plane, grid, majority, tree, triangle …: see show NAME."),
+    "topology": Setting(
+        "KIND", "ring, line, star, tree, tree:K, edges:1-2,2-3,… or graph:1-2,2-3,3-1,…"
+    ),
+    "permits": Setting("K", "How many may be inside, for semaphores.", int),
+    "votes": Setting("V1,V2,…", "How many votes each node has, like 3,1,1."),
+}
 
 
 @dataclass(frozen=True)
@@ -155,8 +196,10 @@ class Algorithm:
     family: str  # permission, token, several at a time, or museum for what is wrong
     messages: str  # per entry, as the paper counts them
     fifo: bool = False  # needs messages between two nodes to stay in order
-    takes: str = ""  # what it is built on: "quorums", "topology", "permits" or nothing
+    takes: str = ""  # what it is built on: one of SETTINGS, or nothing
+    default: str = ""  # … unless told otherwise, where it is not as with most
     topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
+    sets: str = ""  # one of SETS, if it can use these as well as quorums
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
     rests: bool = True  # when nobody asks, messages cease
     broadcast: bool = False  # runs on a medium where a message to all is one message
@@ -184,34 +227,79 @@ class Algorithm:
         quorums: str | None = None,
         topology: str | None = None,
         permits: int | None = None,
+        **more: str | int | None,
     ) -> dict[str, Any]:
-        """Arguments to make the peers with, from the names of structures a user gives."""
+        """Arguments to make the peers with, from what a user has chosen of SETTINGS."""
         if nodes < 1:
             raise UsageError(f"a cluster needs at least 1 node, not {nodes}")
-        chosen: dict[str, Any] = {}
-        if quorums is not None:
-            self._must_take("quorums")
-            chosen["quorums"] = quorum_system(quorums, nodes)
-        if topology is not None:
-            self._must_take("topology")
-            chosen["topology"] = self._topology(topology, nodes)
-        if permits is not None:
-            self._must_take("permits")
-            if permits < 1:
-                raise UsageError(f"at least 1 must be let in, not {permits}")
-            chosen["permits"] = permits
-        return chosen
+        chosen = {"quorums": quorums, "topology": topology, "permits": permits} | more
+        made: dict[str, Any] = {}
+        for name, value in chosen.items():
+            if value is not None:
+                self._must_take(name)
+                made |= self._made(name, value, nodes)
+        return made
 
-    def _must_take(self, structure: str) -> None:
-        if self.takes != structure:
-            able = [a.name for a in CATALOGUE if a.takes == structure]
-            raise UsageError(
-                f"{self.name} is not built on a choice of {structure}; "
-                f"these are: {', '.join(able)}"
-            )
+    def used(self, nodes: int, **chosen: str | int | None) -> dict[str, Any]:
+        """What was chosen, or what is used if nothing was."""
+        if not self.takes:
+            return {}
+        given = chosen.get(self.takes)
+        return {self.takes: self.default_for(nodes) if given is None else given}
+
+    def default_for(self, nodes: int) -> str | int:
+        match self.takes:
+            case "permits":
+                return DEFAULT_PERMITS
+            case "votes":
+                return ",".join(map(str, untied(nodes)))
+        return self.default or "plane"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The kinds of what it takes, if that comes in kinds."""
+        match self.takes:
+            case "quorums":
+                return tuple(dict.fromkeys((*self._own_sets, *SYSTEMS)))
+            case "topology":
+                return tuple(
+                    kind for kind in TOPOLOGIES if kind.partition(":")[0] in self.topologies
+                )
+        return ()
+
+    def _must_take(self, name: str) -> None:
+        if self.takes != name:
+            raise UsageError(f"{self.name} {NOT_BUILT_ON} {name}; {takers(name)}")
+
+    def _made(self, name: str, value: str | int, nodes: int) -> dict[str, Any]:
+        if name == "quorums":
+            return self._quorums(str(value), nodes)
+        if name == "topology":
+            return {name: self._topology(str(value), nodes)}
+        if name == "votes":
+            return {name: parse_votes(str(value), nodes)}
+        if int(value) < 1:
+            raise UsageError(f"at least 1 must be let in, not {value}")
+        return {name: int(value)}
+
+    @property
+    def _own_sets(self) -> Mapping[str, Callable[[int], Any]]:
+        return SETS[self.sets] if self.sets else {}
+
+    def _quorums(self, kind: str, nodes: int) -> dict[str, Any]:
+        if kind in self._own_sets:
+            return {self.sets: self._own_sets[kind](nodes)}
+        if kind not in SYSTEMS:
+            raise UsageError(unknown("kind of quorums", kind, list(self.choices), True))
+        return {"quorums": quorum_system(kind, nodes)}
 
     def _topology(self, spec: str, nodes: int) -> Topology:
-        found = parse_topology(spec, nodes)
+        try:
+            found = topology(spec, nodes)
+        except ValueError as error:
+            no_tree = "cycle" in str(error) and "graph" in self.topologies
+            hint = "; write graph: for a network that is no tree" if no_tree else ""
+            raise UsageError(f"{error}{hint}") from None
         if found.kind not in self.topologies:
             raise UsageError(
                 f"{self.name} does not run on a {found.kind}; "
@@ -224,6 +312,11 @@ class Algorithm:
         return inspect.cleandoc(sys.modules[self.peer.__module__].__doc__ or "")
 
 
+# What is asked, and told, in the place of quorums; by the argument that peers have for it.
+SETS: Mapping[str, Mapping[str, Callable[[int], Any]]] = {
+    "information": information.KINDS,
+    "agreement": agreements.KINDS,
+}
 TREES = ("line", "star", "tree", "edges")
 DEFAULT_PERMITS = 2
 
@@ -374,6 +467,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="permission",
         messages="3(K−1) light, ≤ 5(K−1), K by the votes",
         fifo=True,
+        takes="votes",
         serves=("lock",),
     ),
     Algorithm(
@@ -436,6 +530,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="|I−{i}| + 2|R−{i}| light",
         fifo=True,
         takes="quorums",
+        sets="information",
         serves=("lock",),
     ),
     Algorithm(
@@ -456,7 +551,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="0 or N; on a ring ≤ 2N−1",
         takes="topology",
-        topologies=("complete", "ring", *TREES),
+        default="complete",
+        topologies=("complete", "ring", *TREES, "graph"),
         serves=("lock",),
     ),
     Algorithm(
@@ -475,6 +571,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="0, or grid set 2√2·√N−2, plane ≤ 3√N, tree O(log N)",
         takes="quorums",
+        default="grid-set",
+        sets="agreement",
         serves=("lock",),
     ),
     Algorithm(
@@ -485,7 +583,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="complete N; ring N … 2N; line N … 2(N−1); tree N … N−1+D",
         takes="topology",
-        topologies=("complete", "ring", *TREES),
+        default="complete",
+        topologies=("complete", "ring", *TREES, "graph"),
     ),
     Algorithm(
         name="raymond",
@@ -495,6 +594,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="≤ 2D, about log N; about 4 heavy",
         takes="topology",
+        default="tree",
         topologies=TREES,
         serves=("lock",),
     ),
@@ -507,6 +607,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         messages="≤ 2D, about log N, when nothing fails",
         fifo=True,
         takes="topology",
+        default="tree",
         topologies=TREES,
         outlasting=("restart",),
         exhibit=Exhibit(crashes=1, returns=True),
@@ -519,6 +620,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="token",
         messages="≤ D+1: star 3, line N",
         takes="topology",
+        default="star",
         topologies=TREES,
         serves=("lock",),
     ),
@@ -926,6 +1028,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
         family="museum",
         messages="2√2·√N−2 on a grid set",
         takes="quorums",
+        default="grid-set",
+        sets="agreement",
         verdict="starvation",
         exhibit=Exhibit(nodes=4),
     ),
@@ -1042,6 +1146,13 @@ def algorithm(name: str) -> Algorithm:
     raise UsageError(unknown("algorithm", name, [a.name for a in CATALOGUE]))
 
 
+NOT_BUILT_ON = "is not built on a choice of"
+
+
+def takers(setting: str) -> str:
+    return f"these are: {', '.join(a.name for a in CATALOGUE if a.takes == setting)}"
+
+
 def quorum_system(kind: str, nodes: int) -> QuorumSystem:
     if kind not in SYSTEMS:
         raise UsageError(unknown("kind of quorums", kind, list(SYSTEMS)))
@@ -1050,17 +1161,29 @@ def quorum_system(kind: str, nodes: int) -> QuorumSystem:
     return SYSTEMS[kind](nodes)
 
 
-def parse_topology(spec: str, nodes: int) -> Topology:
+def parse_votes(text: str, nodes: int) -> Votes:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise UsageError(f"{text!r} are no votes; write numbers, like 3,1,1")
+    if len(parts) != nodes:
+        raise UsageError(
+            f"{len(parts)} numbers of votes, and {nodes} nodes: -n {len(parts)}"
+        )
     try:
-        return topology(spec, nodes)
+        votes = tuple(map(int, parts))
+        weighted(votes)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    return votes
 
 
-def unknown(what: str, name: str, known: list[str]) -> str:
+def unknown(what: str, name: str, known: list[str], listed: bool = False) -> str:
+    """What is near it, or else, or if `listed` as well, all that there are."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"there is no {what} {name!r}; {hint}"
+    hints = [f"did you mean {near[0]}?"] if near else []
+    if listed or not near:
+        hints.append(f"there are {', '.join(known)}")
+    return f"there is no {what} {name!r}; {' '.join(hints)}"
 
 
 @dataclass(frozen=True)

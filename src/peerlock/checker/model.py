@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from peerlock.algorithms.catalogue import Algorithm, Bound, UsageError, algorithm
@@ -56,6 +56,7 @@ class Model:
     outlasting: tuple[str, ...] = ()  # timers that fire only when nothing is under way
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
     bound: Bound | None = None  # … in words
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what was chosen, in words
 
     @property
     def assumptions(self) -> str:
@@ -73,8 +74,11 @@ def model(
     quorums: str | None = None,
     topology: str | None = None,
     permits: int | None = None,
+    **more: str | int | None,
 ) -> Model:
     """A cluster of an algorithm of the catalogue, on the network that its card asks for.
+
+    What can be chosen of algorithms is as in the catalogue's Settings.
 
     Where nodes may crash, what they knew is gone with them, and it is the number of the
     view that makes fences grow, which a peer does not know; so nobody watches them then.
@@ -85,7 +89,8 @@ def model(
     those sent because of them, is one that fires only when nothing is under way.
     """
     entry = algorithm(name)
-    settings = entry.settings(nodes, quorums, topology, permits)
+    settings = entry.settings(nodes, quorums, topology, permits, **more)
+    chosen = more | {"quorums": quorums, "topology": topology, "permits": permits}
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
     return Model(
@@ -102,6 +107,7 @@ def model(
         outlasting=entry.outlasting,
         within=within(entry, entry.bound) if entry.bound else None,
         bound=entry.bound,
+        settings=entry.used(nodes, **chosen),
     )
 
 

@@ -8,10 +8,12 @@ import click
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, UsageError, algorithm, card
 from peerlock.cli.catalogue import needs
+from peerlock.cli.compare import say_settings
 from peerlock.cli.output import (
     console,
     json_option,
     nodes_option,
+    permits_option,
     plain_table,
     print_json,
     progress,
@@ -47,6 +49,12 @@ USES = ("lock", "shared lock", "semaphore")
     show_default=True,
     help="What it shall serve.",
 )
+@permits_option
+@click.option(
+    "--shared",
+    type=click.FloatRange(0, 1),
+    help="How likely a request is a reader's.  [default: 0.5 for a shared lock]",
+)
 @click.option("--all", "everything", is_flag=True, help="Those of the lab, too.")
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
 @click.option("--runs", default=3, show_default=True, help="Runs of each.")
@@ -59,6 +67,8 @@ def advise(
     load: str,
     hold: float,
     use: str,
+    permits: int | None,
+    shared: float | None,
     everything: bool,
     entries: int,
     runs: int,
@@ -73,6 +83,7 @@ def advise(
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"at least 1 process is needed, not {jobs}")
+    must_fit(use, permits, shared)
     names = tuple(a.name for a in candidates(use, everything))
     experiment = Experiment(
         algorithms=names,
@@ -82,17 +93,20 @@ def advise(
         entries=entries,
         latency=latency,
         hold=hold,
+        permits=permits,
+        shared=(0.5 if shared is None else shared) if use == "shared lock" else 0.0,
         seed=seed,
     )
     with progress("runs", len(names) * runs) as bar:
         results = compare(
             experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
         )
-    ranked = rank(results)
+    ranked = rank(experiment, results)
     if as_json:
         print_json(ranked)
     else:
         tell(ranked)
+        say_settings(console(), experiment)
 
 
 def candidates(use: str, everything: bool) -> list[Algorithm]:
@@ -102,7 +116,14 @@ def candidates(use: str, everything: bool) -> list[Algorithm]:
     return [a for a in CATALOGUE if use in a.serves]
 
 
-def rank(results: list[Result]) -> list[dict[str, Any]]:
+def must_fit(use: str, permits: int | None, shared: float | None) -> None:
+    if permits is not None and use != "semaphore":
+        raise UsageError("--permits are for --use semaphore")
+    if shared is not None and use != "shared lock":
+        raise UsageError("--shared is for --use 'shared lock'")
+
+
+def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
     """Best by messages first, with the places by both measures."""
     by_messages = sorted(results, key=lambda r: r.messages_per_entry.mean)
     by_response = sorted(results, key=lambda r: r.response_time.mean)
@@ -117,6 +138,8 @@ def rank(results: list[Result]) -> list[dict[str, Any]]:
             "rank_by_response_time": by_response.index(r) + 1,
             "needs": needs(algorithm(r.algorithm)),
             "failures": card(algorithm(r.algorithm)).facts["failures"],
+            "settings": algorithm(r.algorithm).used(r.nodes, **experiment.chosen),
+            "shared": experiment.shared,
         }
         for place, r in enumerate(by_messages, start=1)
     ]

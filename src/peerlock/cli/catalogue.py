@@ -11,6 +11,7 @@ from rich.table import Table
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, algorithm, card
 from peerlock.cli.output import console, json_option, plain_table, print_json
+from peerlock.cli.settings import described
 
 
 @click.command("list")
@@ -97,6 +98,8 @@ def show(name: str, as_json: bool) -> None:
     table.show_header = False
     for fact, text in shown.facts.items():
         table.add_row(f"[bold]{fact}[/]", escape(text))
+    if entry.takes:
+        table.add_row("[bold]settings[/]", escape(described(entry)))
     out.print(Padding(table, (0, 4)))
     out.print("\n[bold]Where it departs from its source, and why[/]")
     for departure in shown.departures:
@@ -112,6 +115,7 @@ def facts(entry: Algorithm) -> dict[str, Any]:
         "messages": entry.messages,
         "fifo": entry.fifo,
         "takes": entry.takes or None,
+        "choices": list(entry.choices),
         "serves": list(entry.serves),
         "verdict": entry.verdict,
     }

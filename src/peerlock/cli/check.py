@@ -30,12 +30,12 @@ from peerlock.cli.output import (
     console,
     json_option,
     must_be_drawable,
-    permits_option,
     plain_table,
     print_json,
     trace_option,
     write_trace,
 )
+from peerlock.cli.settings import in_words, settings_options
 from peerlock.traces import jsonl, text
 
 HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
@@ -59,11 +59,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     default=None,
     help="Whether messages between two nodes stay in order.  [default: as its card asks]",
 )
-@click.option("--quorums", metavar="KIND", help="plane, grid, majority, tree, triangle …")
-@click.option(
-    "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
-)
-@permits_option
+@settings_options
 @click.option("--losses", type=click.IntRange(0, 99), help="Messages that may be lost.")
 @click.option(
     "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
@@ -118,13 +114,11 @@ def model_from(
     requests: str | None,
     forever: bool,
     fifo: bool | None,
-    quorums: str | None,
-    topology: str | None,
-    permits: int | None,
     losses: int | None,
     duplicates: int | None,
     crashes: int | None,
     no_fences: bool,
+    **settings: Any,
 ) -> Model:
     entry = algorithm(name)
     shown, network = entry.exhibit, card_network(entry)
@@ -138,9 +132,10 @@ def model_from(
     if forever and requests:
         raise UsageError("--forever asks without end; leave out -r")
     if nodes is None:
-        nodes, quorums = shown.nodes, quorums or shown.quorums
+        nodes = shown.nodes
+        settings["quorums"] = settings["quorums"] or shown.quorums
     asked = None if forever else parse_requests(requests) if requests else shown.requests
-    chosen = model(name, nodes, asked, network, quorums, topology, permits)
+    chosen = model(name, nodes, asked, network, **settings)
     return replace(chosen, fences=chosen.fences and not no_fences)
 
 
@@ -229,6 +224,7 @@ def as_keys(report: Report, seconds: float) -> dict[str, Any]:
     return {
         "algorithm": report.model.name,
         "nodes": report.model.nodes,
+        "settings": dict(report.model.settings),
         "requests": requests_of(report.model),
         "network": report.model.assumptions,
         "states": report.coverage.states,
@@ -302,11 +298,9 @@ def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
     each = "without end" if asked is None else f"{asked} each"
     if isinstance(asked, list):
         each = ", ".join(map(str, asked))
+    cluster = ", ".join(filter(None, (f"{chosen.nodes} nodes", in_words(chosen.settings))))
     found = [
-        (
-            "cluster",
-            f"{chosen.nodes} nodes, requests {each}, messages {chosen.assumptions}",
-        ),
+        ("cluster", f"{cluster}, requests {each}, messages {chosen.assumptions}"),
         (
             "covered",
             f"{coverage.states:,} states, {coverage.transitions:,} transitions, "

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.markup import escape
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.algorithms.catalogue import UsageError, algorithm
 from peerlock.cli.output import (
     console,
     json_option,
@@ -15,6 +18,7 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.lab.compare import Experiment, Result, Spread
 from peerlock.lab.compare import compare as run
 
@@ -35,8 +39,8 @@ FIGURES = (".pdf", ".svg", ".png")
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
 @click.option("--latency", default="uniform:0.5,1.5", show_default=True, metavar="SPEC")
 @click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
-@click.option("--quorums", metavar="KIND", help="For the algorithms built on quorums.")
-@click.option("--topology", metavar="KIND", help="For the algorithms built on a topology.")
+@settings_options
+@shared_option
 @click.option("--seed", default=1, show_default=True, help="The first run's.")
 @click.option("--jobs", type=int, help="Processes.  [default: one per core]")
 @click.option(
@@ -55,14 +59,17 @@ def compare(
     entries: int,
     latency: str,
     hold: float,
-    quorums: str | None,
-    topology: str | None,
+    shared: float,
     seed: int,
     jobs: int | None,
     figure: Path | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Compare algorithms NAMES: messages, waiting and fairness, over many runs."""
+    """Compare algorithms NAMES: messages, waiting and fairness, over many runs.
+
+    Quorums, a topology, permits and votes are for those of them that take these.
+    """
     experiment = Experiment(
         algorithms=tuple(dict.fromkeys(names)),
         sizes=parse_sizes(nodes),
@@ -71,9 +78,9 @@ def compare(
         entries=entries,
         latency=latency,
         hold=hold,
-        quorums=quorums,
-        topology=topology,
+        shared=shared,
         seed=seed,
+        **settings,
     )
     if jobs is not None and jobs < 1:
         raise UsageError(f"at least 1 process is needed, not {jobs}")
@@ -91,9 +98,14 @@ def compare(
 
         plot(results, figure)
     if as_json:
-        print_json([r.as_dict() for r in results])
+        print_json([as_keys(experiment, r) for r in results])
     else:
-        tell(results, figure)
+        tell(experiment, results, figure)
+
+
+def as_keys(experiment: Experiment, result: Result) -> dict[str, Any]:
+    used = algorithm(result.algorithm).used(result.nodes, **experiment.chosen)
+    return result.as_dict() | {"settings": used, "shared": experiment.shared}
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -103,7 +115,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
         raise UsageError(f"{text!r} is no list of sizes; write it like 3,7,13,21") from None
 
 
-def tell(results: list[Result], figure: Path | None) -> None:
+def tell(experiment: Experiment, results: list[Result], figure: Path | None) -> None:
     table = plain_table(
         "load",
         "algorithm",
@@ -132,8 +144,17 @@ def tell(results: list[Result], figure: Path | None) -> None:
         f"\n[dim]mean ± standard deviation over {results[0].runs} runs; "
         "times in units of the message delay given[/]"
     )
+    say_settings(out, experiment)
     if figure is not None:
         out.print(f"[green]wrote {figure}[/]")
+
+
+def say_settings(out: Console, experiment: Experiment) -> None:
+    """What was chosen, if anything was."""
+    readers = {"readers": f"{experiment.shared:g}"} if experiment.shared else {}
+    told = in_words(experiment.chosen | readers)
+    if told:
+        out.print(f"[dim]with {escape(told)}[/]")
 
 
 def shown(spread: Spread) -> str:

@@ -17,13 +17,13 @@ from peerlock.cli.output import (
     json_option,
     must_be_drawable,
     nodes_option,
-    permits_option,
     plain_table,
     print_json,
     progress,
     trace_option,
     write_trace,
 )
+from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load
@@ -50,17 +50,8 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
 )
 @click.option("--schedule", metavar="NODE@TIME,…", help="Ask just then, instead of a load.")
 @click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
-@click.option("--quorums", metavar="KIND", help="plane, grid, majority, tree, triangle …")
-@click.option(
-    "--topology", metavar="KIND", help="ring, line, star, tree, tree:K, edges:1-2,2-3,…"
-)
-@permits_option
-@click.option(
-    "--shared",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    help="How likely a request is a reader's.",
-)
+@settings_options
+@shared_option
 @click.option(
     "--latency",
     default="uniform:0.5,1.5",
@@ -110,7 +101,7 @@ def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
         for path in paths:
             write_trace(trace, path)
     if as_json:
-        print_json(as_keys(report, seconds))
+        print_json(as_keys(scenario, report, seconds))
     else:
         tell(scenario, report, seconds, paths)
 
@@ -122,9 +113,6 @@ def scenario_from(
     load: str,
     schedule: str | None,
     hold: float,
-    quorums: str | None,
-    topology: str | None,
-    permits: int | None,
     shared: float,
     latency: str,
     fifo: bool | None,
@@ -133,9 +121,10 @@ def scenario_from(
     crashes: tuple[str, ...],
     partitions: tuple[str, ...],
     seed: int,
+    **settings: Any,
 ) -> Scenario:
     entry = algorithm(name)
-    entry.settings(nodes, quorums, topology, permits)  # complains before anything is done
+    entry.settings(nodes, **settings)  # complains before anything is done
     network = Network(
         latency=parse_latency(latency),
         fifo=entry.fifo if fifo is None else fifo,
@@ -152,11 +141,9 @@ def scenario_from(
         load=asked,
         network=network,
         hold=hold,
-        quorums=quorums,
-        topology=topology,
-        permits=permits,
         shared=shared,
         seed=seed,
+        **settings,
     )
 
 
@@ -192,10 +179,14 @@ def parse_partition(text: str) -> Partition:
     return Partition(float(match[1]), float(match[2]), sets)
 
 
-def as_keys(report: Report, seconds: float) -> dict[str, Any]:
+def as_keys(scenario: Scenario, report: Report, seconds: float) -> dict[str, Any]:
     keys = report.as_dict()
     seed = keys.pop("seed")
-    return keys | {"seconds": seconds, "seed": seed}
+    return keys | {"settings": settings_of(scenario), "seconds": seconds, "seed": seed}
+
+
+def settings_of(scenario: Scenario) -> dict[str, Any]:
+    return algorithm(scenario.algorithm).used(scenario.nodes, **scenario.chosen)
 
 
 def tell(
@@ -206,7 +197,8 @@ def tell(
     for fact, value in rows(scenario, report, seconds):
         table.add_row(f"[bold]{fact}[/]", value)
     out = console()
-    out.print(f"[bold cyan]{report.algorithm}[/], {report.nodes} nodes")
+    parts = (f"{report.nodes} nodes", in_words(settings_of(scenario)))
+    out.print(f"[bold cyan]{report.algorithm}[/], {', '.join(filter(None, parts))}")
     out.print(table)
     for path in paths:
         out.print(f"[green]wrote {escape(str(path))}[/]")

@@ -11,7 +11,13 @@ from multiprocessing import Pool
 from statistics import fmean, stdev
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import (
+    Algorithm,
+    Settings,
+    UsageError,
+    algorithm,
+    takers,
+)
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import parse_load
 from peerlock.simulator.network import Network
@@ -20,7 +26,9 @@ from peerlock.simulator.simulation import Scenario, simulate
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Settings):
+    """A setting is for those of the algorithms that take it."""
+
     algorithms: tuple[str, ...]
     sizes: tuple[int, ...]
     loads: tuple[str, ...]
@@ -28,9 +36,12 @@ class Experiment:
     entries: int = 500
     latency: str = "uniform:0.5,1.5"
     hold: float = 1.0
-    quorums: str | None = None
-    topology: str | None = None
+    shared: float = 0.0
     seed: int = 1
+
+    def of(self, entry: Algorithm) -> dict[str, Any]:
+        """What was chosen of what this one takes."""
+        return {name: v for name, v in self.chosen.items() if name == entry.takes}
 
 
 @dataclass(frozen=True)
@@ -95,13 +106,12 @@ def leave_ctrl_c() -> None:
 def scenarios(experiment: Experiment) -> Iterator[Task]:
     if experiment.runs < 1:
         raise UsageError(f"at least 1 run is needed, not {experiment.runs}")
+    must_be_of_use(experiment)
     for load, name, nodes in product(
         experiment.loads, experiment.algorithms, experiment.sizes
     ):
         entry = algorithm(name)
-        quorums = experiment.quorums if entry.takes == "quorums" else None
-        topology = experiment.topology if entry.takes == "topology" else None
-        entry.settings(nodes, quorums, topology)  # complains before anything is done
+        entry.settings(nodes, **experiment.of(entry))  # complains before all is done
         for run in range(experiment.runs):
             yield (
                 (name, nodes, load),
@@ -113,11 +123,23 @@ def scenarios(experiment: Experiment) -> Iterator[Task]:
                     load=parse_load(load),
                     network=Network(parse_latency(experiment.latency), fifo=entry.fifo),
                     hold=experiment.hold,
-                    quorums=quorums,
-                    topology=topology,
+                    shared=experiment.shared,
                     seed=experiment.seed + run,
+                    **experiment.of(entry),
                 ),
             )
+
+
+def must_be_of_use(experiment: Experiment) -> None:
+    """A setting that none of the algorithms takes is a mistake."""
+    entries = [algorithm(name) for name in experiment.algorithms]
+    for setting in experiment.chosen:
+        if not any(entry.takes == setting for entry in entries):
+            raise UsageError(
+                f"none of these is built on a choice of {setting}; but {takers(setting)}"
+            )
+    if experiment.shared and not any(entry.shares for entry in entries):
+        raise UsageError("none of these lets readers be inside together")
 
 
 def result(cell: Cell, reports: Sequence[Report]) -> Result:

@@ -17,7 +17,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import Settings, UsageError, algorithm
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.load import Heavy, Load
@@ -36,7 +36,7 @@ KEPT = 20_000
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Settings):
     """All that a run depends on: the same scenario gives the same run."""
 
     algorithm: str
@@ -45,9 +45,6 @@ class Scenario:
     load: Load = field(default_factory=Heavy)
     network: Network | None = None  # None: the one its card asks for
     hold: float = 1.0  # time spent inside
-    quorums: str | None = None
-    topology: str | None = None
-    permits: int | None = None  # how many may be inside, for algorithms that take it
     shared: float = 0.0  # the probability that a request is a reader's
     seed: int = 1
 
@@ -109,9 +106,7 @@ class Simulation:
         if entry.medium:
             self.network = replace(self.network, ordered_medium=True)
         self._must_make_sense()
-        settings = entry.settings(
-            scenario.nodes, scenario.quorums, scenario.topology, scenario.permits
-        )
+        settings = entry.settings(scenario.nodes, **scenario.chosen)
         self.members = tuple(range(1, scenario.nodes + 1))
         self.rng = Random(scenario.seed)
         self.now = 0.0

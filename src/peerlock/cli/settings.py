@@ -1,0 +1,49 @@
+"""What can be chosen of an algorithm, as options and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from peerlock.algorithms.catalogue import SETTINGS, Algorithm
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+shared_option = click.option(
+    "--shared",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    help="How likely a request is a reader's.",
+)
+
+
+def settings_options(command: F) -> F:
+    """An option for each of the catalogue's SETTINGS."""
+    for name, setting in reversed(tuple(SETTINGS.items())):
+        option = click.option(
+            f"--{name}", type=setting.type, metavar=setting.form, help=setting.help
+        )
+        command = option(command)
+    return command
+
+
+def described(entry: Algorithm) -> str:
+    """The option that it has, and what can be written there; empty if it has none."""
+    if not entry.takes:
+        return ""
+    setting = SETTINGS[entry.takes]
+    kinds = ", ".join(entry.choices) or setting.help.rstrip(".")
+    return f"--{entry.takes} {setting.form}: {kinds}; {by_default(entry)}"
+
+
+def by_default(entry: Algorithm) -> str:
+    if entry.takes == "votes":
+        return "by default 1 each, and 2 at node 1 if N is even"
+    return f"by default {entry.default_for(1)}"
+
+
+def in_words(used: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in used.items())
