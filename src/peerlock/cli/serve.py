@@ -3,21 +3,22 @@
 It keeps the cluster's place while commands come and go, and it has
 
   /metrics   for Prometheus
-  /healthz   200 as long as it runs and can renew its lease
-  /readyz    200 when it is a member and everybody is ready
+  /healthz   200 as long as its event loop answers: if it does not, a restart may help
+  /readyz    200 while locks can be had here
+
+That etcd does not answer is no reason for a restart: members go on until their lease ends,
+and join again by themselves when it is back.  Whoever is restarted has lost his place, and
+cannot get another one before that.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,26 +26,25 @@ import click
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import LockNode, join
+from peerlock.cli.joining import member
+from peerlock.cli.logs import LoggedCommand, log, log_option, prepare_log
 from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
     lease_option,
     reach_options,
 )
+from peerlock.cli.web import Answer, Pages, served
 from peerlock.runtime.host import Host
-from peerlock.runtime.transport import address, host_and_port
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-log = logging.getLogger("peerlock")
 OFTEN = 0.2  # seconds between looks at what is worth a line in the log
-SLOWEST = 5.0  # seconds for our own loop to answer
-
-Answer = tuple[int, bytes]
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-@click.command()
+@click.command(cls=LoggedCommand)
 @click.option(
     "--metrics",
     default="127.0.0.1:9753",
@@ -52,14 +52,7 @@ Answer = tuple[int, bytes]
     metavar="HOST:PORT",
     help="Where /metrics, /healthz and /readyz are.",
 )
-@click.option(
-    "--log",
-    "log_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to log, on stderr.",
-)
+@log_option
 @cluster_option
 @lease_option
 @reach_options
@@ -78,24 +71,40 @@ def serve(
     prepare_log(log_format)
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach)
-        web = Web(metrics, node.host)
-        try:
-            asyncio.run(stay(node, web))
-        finally:
-            web.close()
+        asyncio.run(stay(node, metrics, pages_about(node.host)))
 
 
-async def stay(node: LockNode, web: Web) -> None:
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    async with node:
-        log.info("joined", extra={"member": node.host.node.me, "metrics": web.address})
-        watching = asyncio.ensure_future(watch(node.host))
-        await ended.wait()
-        watching.cancel()
+async def stay(node: LockNode, metrics: str, pages: Pages) -> None:
+    end_when_told()
+    with suppress(asyncio.CancelledError):  # that is how we are told
+        async with served(metrics, pages) as where:
+            log.info("joining", extra={"metrics": where})
+            async with member(node):
+                log.info("joined", extra={"member": node.host.node.me, "metrics": where})
+                await watch(node.host)
+
+
+def end_when_told() -> None:
+    """The first signal cancels this task, wherever it is; there is no need for another.
+
+    asyncio's own handlers would be gone before the process is, and a second signal in
+    between would spoil the exit code.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def end() -> None:
         log.info("leaving")
+        task.cancel()
+
+    def told(*_: object) -> None:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+        with suppress(RuntimeError):  # the loop is closed: we are ending anyway
+            loop.call_soon_threadsafe(end)
+
+    for number in ENDING:
+        signal.signal(number, told)
 
 
 async def watch(host: Host) -> None:
@@ -118,64 +127,17 @@ async def watch(host: Host) -> None:
         await asyncio.sleep(OFTEN)
 
 
-class Web:
-    """Small enough for threads: Prometheus asks once in a while."""
-
-    def __init__(self, where: str, host: Host) -> None:
-        registry = metrics_of(host)
-        name, port = host_and_port(where)
-
-        def asked(page: Callable[[], Answer]) -> Answer:
-            """In the loop, where the node is stepped; if that hangs, we are not well."""
-
-            async def look() -> Answer:
-                return page()
-
-            if not host.started:
-                return 503, b"not started\n"
-            looking = asyncio.run_coroutine_threadsafe(look(), host.loop)
-            try:
-                return looking.result(SLOWEST)
-            except (TimeoutError, RuntimeError):
-                return 503, b"the event loop does not answer\n"
-
-        pages: dict[str, Callable[[], Answer]] = {
-            "/metrics": lambda: (200, latest(registry)),
-            "/healthz": lambda: answer(healthy(host)),
-            "/readyz": lambda: answer(ready(host)),
-        }
-
-        class Pages(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                page = pages.get(self.path.partition("?")[0])
-                status, body = asked(page) if page else (404, b"try /metrics\n")
-                self.send_response(status)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        try:
-            self._server = ThreadingHTTPServer((name or "127.0.0.1", port), Pages)
-        except OSError as error:
-            raise UsageError(f"cannot listen at {where}: {error.strerror}") from None
-        self.address = address(*self._server.server_address[:2])  # type: ignore[arg-type]
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def healthy(host: Host) -> str:
-    """Why not, or nothing."""
-    return str(host.trouble) if host.trouble else ""
+def pages_about(host: Host) -> Pages:
+    registry = metrics_of(host)
+    return {
+        "/metrics": lambda: (200, latest(registry)),
+        "/healthz": lambda: (200, b"ok\n"),
+        "/readyz": lambda: answer(ready(host)),
+    }
 
 
 def ready(host: Host) -> str:
+    """Why not, or nothing."""
     if not host.node.member:
         return "not a member"
     return "" if host.node.running else "a new view is being entered"
@@ -240,36 +202,3 @@ class Collector:
             ("lease_seconds", "What is left of our lease", lease),
         ):
             yield GaugeMetricFamily(f"peerlock_{name}", text, value=number)
-
-
-class JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        told = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **extras(record),
-        }
-        return json.dumps(told, ensure_ascii=False, default=str)
-
-
-class Words(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        more = " ".join(f"{key}={value}" for key, value in extras(record).items())
-        when = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
-        return f"{when} {record.levelname.lower()} {record.getMessage()} {more}".rstrip()
-
-
-USUAL = set(vars(logging.makeLogRecord({})))
-
-
-def extras(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if key not in USUAL}
-
-
-def prepare_log(form: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else Words())
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False
