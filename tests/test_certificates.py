@@ -298,7 +298,7 @@ def test_the_strictest_reading_of_the_standard_takes_them(
         client_context(files(place, "db2")),
     )
     for context in (server, client):
-        inner = context._inner  # type: ignore[attr-defined]
+        inner = context._inner
         inner.verify_flags |= ssl.VERIFY_X509_STRICT
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
@@ -403,6 +403,8 @@ def test_the_command_says_when_one_has_expired(
         (["init", "--rotate"], "there is no peerlock-certs/ca.pem"),
         (["init", "--force", "--retire"], "three different things"),
         (["init", "--days", "0"], "at least 1 day"),
+        (["issue", "10.0.0.300"], "'10.0.0.300' looks like an IPv4 address, and is none"),
+        (["issue", "db1", "--address", "10.0.1"], "'10.0.1' looks like an IPv4 address"),
         (["show", "nothing.pem"], "there is no nothing.pem"),
         (["show", "key.pem"], "key.pem is no certificate but a key"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,24 @@ dir_option = click.option(
 
 def force_option(what: str) -> Callable[[F], F]:
     return click.option("--force", is_flag=True, help=what)
+
+
+def dialled(
+    ctx: click.Context, param: click.Parameter, value: str | tuple[str, ...]
+) -> str | tuple[str, ...]:
+    """No host's name ends in a number: that is an IPv4 address, and a wrong one."""
+    for text in (value,) if isinstance(value, str) else value:
+        if text.rstrip(".").rpartition(".")[2].isdecimal() and not is_address(text):
+            raise click.BadParameter(f"{text!r} looks like an IPv4 address, and is none")
+    return value
+
+
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def tools() -> ModuleType:
@@ -84,11 +103,12 @@ def init(
 
 
 @certs.command()
-@click.argument("host")
+@click.argument("host", callback=dialled)
 @click.option(
     "--address",
     "addresses",
     multiple=True,
+    callback=dialled,
     metavar="IP|NAME",
     help="By which it is dialled as well; as often as needed.",
 )
