@@ -70,10 +70,13 @@ def keep_showing(cluster: str | None, reach: Reach) -> None:
 def picture(found: dict[str, Any]) -> RenderableType:
     if not found["members"]:
         return Text("Nobody is in this cluster.")
-    members = plain_table("member", "pid", "", numbers=frozenset({0, 1}))
+    apart = any(member["address"] for member in found["members"])
+    where = ["at"] if apart else []
+    members = plain_table("member", "pid", *where, "", numbers=frozenset({0, 1}))
     for member in found["members"]:
         silent = "" if member["answers"] else "does not answer"
-        members.add_row(str(member["id"]), str(member["pid"]), silent)
+        at = [member["address"] or ""] if apart else []
+        members.add_row(str(member["id"]), str(member["pid"]), *at, silent)
     parts: list[RenderableType] = [Text(f"View {found['view']}", style="bold"), members]
     if found["locks"]:
         parts += [Text(), locks_table(found["locks"])]
@@ -100,13 +103,16 @@ def kind(lock: dict[str, Any]) -> str:
 
 
 def holder_cells(holder: dict[str, Any]) -> list[str]:
-    shared = " shared" if holder["shared"] else ""
-    return [f"{holder['pid']}{shared}", ago(holder["held_for"]), str(holder["fence"])]
+    return [user(holder), ago(holder["held_for"]), str(holder["fence"])]
 
 
 def waiter_cells(waiter: dict[str, Any]) -> list[str]:
-    shared = " shared" if waiter["shared"] else ""
-    return [f"{waiter['pid']}{shared}", ago(waiter["waited_for"])]
+    return [user(waiter), ago(waiter["waited_for"])]
+
+
+def user(of_lock: dict[str, Any]) -> str:
+    where = f" at {of_lock['address']}" if of_lock["address"] else ""
+    return f"{of_lock['pid']}{where}{' shared' if of_lock['shared'] else ''}"
 
 
 def ago(seconds: float) -> str:
