@@ -12,9 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from peerlock.cli import joining
+from peerlock.cli.joining import Patience
+from tests.etcd_servers import Server, servers
 
 PEERLOCK = (sys.executable, "-m", "peerlock")
 DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
@@ -194,6 +199,53 @@ def test_another_use_of_a_name_is_refused(shell: Shell) -> None:
         assert "the cluster uses it" in done.stderr
 
 
+# Between machines
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[Server]:
+    with servers(tmp_path) as (only,):
+        yield only
+
+
+@pytest.fixture
+def apart(shell: Shell, etcd: Server) -> Shell:
+    """Whose cluster is in etcd."""
+    shell.environment["PEERLOCK_CLUSTER"] = f"etcd://{etcd.address}/c"
+    return shell
+
+
+@pytest.mark.parametrize(
+    ("options", "within"), [(("-n",), 3), (("-w", "1"), 3), (("-w", "4"), 4)]
+)
+def test_joining_is_not_waited_for_any_longer(
+    apart: Shell, etcd: Server, options: tuple[str, ...], within: int
+) -> None:
+    etcd.pause()
+    done = apart.run("lock", "--insecure", *options, "x", "--", "echo", "in")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr == f"peerlock: the cluster did not let us in within {within} s\n"
+
+
+def test_what_joining_took_is_not_waited_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    waiting = [Patience(seconds) for seconds in (None, 100.0, 30.0, 0.0)]
+    monkeypatch.setattr(joining, "time", SimpleNamespace(monotonic=lambda: 1040.0))
+    assert [patience.left() for patience in waiting] == [None, 60.0, 0.0, 0.0]
+    assert [patience.for_joining for patience in waiting] == [None, 100.0, 30.0, 3.0]
+
+
+def test_status_says_where_members_are(apart: Shell) -> None:
+    holder = apart.hold("--insecure", "--listen", "127.0.0.1:0")
+    found = json.loads(apart.run("status", "--insecure", "--json").stdout)
+    (member,), (lock,) = found["members"], found["locks"]
+    assert member["address"].startswith("127.0.0.1:")
+    assert [h["address"] for h in lock["holders"]] == [member["address"]]
+    words = apart.run("status", "--insecure").stdout
+    assert words.count(f"{holder.pid} at {member['address']}") == 1
+    assert words.count(member["address"]) == 2
+
+
 # Signals, deaths, losses
 
 
@@ -300,6 +352,8 @@ def test_status_shows_who_holds_and_who_waits(shell: Shell) -> None:
     assert str(holder.pid) in words
     assert str(other.pid) in words
     assert "naimi-trehel" in words
+    assert {member["address"] for member in found["members"]} == {None}
+    assert " at" not in words
 
 
 def test_status_says_who_does_not_answer(shell: Shell) -> None:

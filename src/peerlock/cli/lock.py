@@ -16,6 +16,7 @@ from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.child import Child
+from peerlock.cli.joining import Patience, member
 from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
@@ -151,6 +152,9 @@ def lock_command(
     keeps stdin, stdout and stderr, and receives the signals that we get.  Its exit code
     is ours; 128 + N if signal N ended it.
 
+    To join the cluster counts as waiting, but it may always take 3 seconds: with -n, and
+    with -w if that is less.  If it takes longer, there is no cluster to be had.
+
     \b
     Other exit codes:
       1    the lock was not to be had with -n or -w (or what -E says)
@@ -217,6 +221,7 @@ class Session:
         self.child = child
         self.over = asyncio.Event()  # the child has ended, or the lock is lost
         self.interrupted = 0  # by this signal, while we waited for the lock
+        self.patience = Patience(0.0 if wish.nonblock else wish.timeout)
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -225,7 +230,7 @@ class Session:
             loop.add_signal_handler(number, self._signalled, number)
         loop.add_signal_handler(signal.SIGCHLD, self._look_after_child)
         try:
-            async with self.node:
+            async with member(self.node, self.patience.for_joining):
                 return await self._hold()
         except asyncio.CancelledError:
             if not self.interrupted:
@@ -235,10 +240,7 @@ class Session:
     async def _hold(self) -> int:
         wish, began = self.wish, time.perf_counter()
         try:
-            if wish.nonblock or wish.timeout == 0:
-                grant = await self.lock.try_acquire()
-            else:
-                grant = await self.lock.acquire(wish.timeout)
+            grant = await self._get()
         except (Timeout, WouldBlock):
             if wish.verbose:
                 self._say("failed to get the lock")
@@ -256,6 +258,10 @@ class Session:
             return LOST
         assert self.child.status is not None
         return self.child.status
+
+    async def _get(self) -> Grant:
+        left = self.patience.left()
+        return await (self.lock.try_acquire() if left == 0 else self.lock.acquire(left))
 
     async def _until_ended_or(self, grant: Grant) -> None:
         grant.lost.add_done_callback(lambda _: self.over.set())
