@@ -17,7 +17,7 @@ VARIABLE = "PEERLOCK_CLUSTER"
 
 # What a log-in, a snap or WSL sets XDG_RUNTIME_DIR to by itself is below these.
 UNCHOSEN = ("/run/user/", "/var/run/user/", "/mnt/wslg/")
-ANOTHER = "set XDG_RUNTIME_DIR to a directory of yours, for all your programs"
+ANOTHER = "set XDG_RUNTIME_DIR to a directory of yours for all that use peerlock"
 
 
 def engine_for(url: str | None, lease: float | None) -> Engine:

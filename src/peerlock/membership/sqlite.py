@@ -278,7 +278,7 @@ class SqliteEngine:
         if self._own_folder and folder not in self._locked:
             try:
                 self._lock(folder, os.O_RDONLY, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:  # it is at work in there; next time
+            except OSError:  # it is at work in there; next time
                 self._unlock(folder)
 
     # The database
