@@ -1100,6 +1100,29 @@ def test_who_only_probes_is_in_nobodys_way() -> None:
     assert sum(user.holds for user in users.values()) == 1
 
 
+@pytest.mark.parametrize("name", [f"n{i}" for i in range(6)])
+def test_that_a_name_is_used_in_another_way_comes_before_that_it_is_used(name: str) -> None:
+    """Whichever of the two answers, the home's or the holder's, comes first."""
+    world = World(3)
+    world.get(1, name, Demand(permits=2))
+    user = world.ask(2, name)
+    world[2].probe(user)
+    world.settle()
+    assert user.state is State.REFUSED and user.busy is None
+
+
+def test_a_probe_does_not_wait_until_a_lock_is_used_in_another_way() -> None:
+    """A reader must wait until the writer is out and an algorithm for both is in use."""
+    world = World(2)
+    world.get(1)
+    reader = world.ask(2, wanted=READ)
+    world[2].probe(reader)
+    world.settle()
+    assert reader.busy is None
+    world[2].probe(reader)
+    assert reader.busy is True
+
+
 # What no honest node would send
 
 

@@ -28,12 +28,13 @@ HOLDING, RELEASED = State.HOLDING, State.RELEASED
 class Others:
     """What a probe has heard so far of others who use the name."""
 
-    __slots__ = ("readers", "unheard", "users", "view")
+    __slots__ = ("readers", "unheard", "urgent", "users", "view")
 
     def __init__(self, view: int, unheard: set[MemberId]) -> None:
         self.view = view  # in which it was asked
         self.unheard = unheard
         self.users = self.readers = 0
+        self.urgent = False  # it has been asked for again
 
     def add(self, users: int, readers: int) -> None:
         self.users += users

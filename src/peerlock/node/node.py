@@ -165,7 +165,9 @@ class Node(Names):
             return
         assert waiter.lock is not None
         if waiter.others and waiter.others.view == self.view.number:
-            return  # the answers are on their way
+            waiter.others.urgent = True  # the answers are on their way, or here
+            self._judge_probe(waiter)
+            return
         waiter.probing = True
         unheard = set(self._links) - {self.me}
         others = waiter.others = Others(self.view.number, unheard)
@@ -207,9 +209,19 @@ class Node(Names):
                 waiter.others.add(message.users, message.readers)
                 self._judge_probe(waiter)
 
+    def _receive_opened(self, sender: MemberId, message: Opened) -> None:
+        super()._receive_opened(sender, message)
+        lock = self.locks.get(message.name)
+        for waiter in list(lock.waiters) if lock else ():
+            if waiter.others:
+                self._judge_probe(waiter)
+
     def _judge_probe(self, waiter: Waiter) -> None:
-        others = waiter.others
-        assert others is not None
+        """That the name is used in another way comes before that it is used."""
+        others, lock = waiter.others, waiter.lock
+        assert others is not None and lock is not None
+        if lock.stage is Stage.OPENING and not others.urgent:
+            return
         busy = others.in_the_way_of(waiter.demand)
         if busy or not others.unheard:
             waiter.others = None
