@@ -1096,7 +1096,7 @@ def test_who_only_probes_is_in_nobodys_way() -> None:
     for member, user in users.items():
         world[member].probe(user)
     world.settle()
-    assert all(user.busy is False for user in users.values())
+    assert all(user.busy is False or user.holds for user in users.values())
     assert sum(user.holds for user in users.values()) == 1
 
 
