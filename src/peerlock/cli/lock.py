@@ -1,13 +1,18 @@
-"""`peerlock lock NAME -- COMMAND`: like flock(1), across the cluster."""
+"""`peerlock lock NAME -- COMMAND`: like flock(1), across the cluster.
+
+To shell, terminal and signals we look like flock(1).  The command is in our process group;
+it hears what the group hears, and what is sent to us alone is passed on to it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
-import sys
 import time
 from dataclasses import dataclass
+from math import inf
 
 import click
 
@@ -15,36 +20,40 @@ from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.cli.child import Child
+from peerlock.cli.child import Command, answered
 from peerlock.cli.joining import Patience, member
+from peerlock.cli.main import say
+from peerlock.cli.neighbour import Neighbour
 from peerlock.cli.output import (
+    Finite,
     cluster_option,
     complain_about_cluster,
     lease_option,
     reach_options,
 )
-from peerlock.cli.watchdog import Watchdog
+from peerlock.cli.watchdog import FOR_ALL, Watchdog
+from peerlock.membership.memory import MemoryEngine
 from peerlock.runtime.host import margin
 
 # Exit codes, from flock(1) and sysexits.h.
 NOT_ACQUIRED = 1
 USAGE = 64
+UNAVAILABLE = 69
 LOST = 75
 
-FORWARDED = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGWINCH,
-)
-FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+SHORTEST_LEASE = 0.1  # seconds: in less, a command cannot be stopped in time
+
+# If one of these has ended the command, it ends us, too: a shell looks for that, to know
+# whether Ctrl-C was meant for its script as well.
+FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
 class WrongUsage(click.UsageError):
     exit_code = USAGE
+
+
+class Helpless(click.ClickException):
+    exit_code = UNAVAILABLE
 
 
 class LikeFlock(click.Command):
@@ -103,7 +112,7 @@ class Wish:
     "--wait",
     "--timeout",
     "timeout",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     metavar="SECONDS",
     help="Wait no longer than this.",
 )
@@ -150,7 +159,8 @@ def lock_command(
 
     The command gets the lock's fence in PEERLOCK_FENCE and its name in PEERLOCK_NAME,
     keeps stdin, stdout and stderr, and receives the signals that we get.  Its exit code
-    is ours; 128 + N if signal N ended it.
+    is ours; 128 + N if signal N ended it.  If it leaves something behind in the
+    background, that keeps the lock, and we end with it; but not with -o.
 
     To join the cluster counts as waiting, but it may always take 3 seconds: with -n, and
     with -w if that is less.  If it takes longer, there is no cluster to be had.
@@ -176,28 +186,61 @@ def lock_command(
         permits=permits or 0,
         **options,  # type: ignore[arg-type]
     )
+    if wish.lease is not None and wish.lease < SHORTEST_LEASE:
+        raise WrongUsage(f"a lease of at least {SHORTEST_LEASE} s, not {wish.lease}")
     ctx.exit(hold_and_run(wish))
 
 
 def hold_and_run(wish: Wish) -> int:
-    environment = {**os.environ, "PEERLOCK_NAME": wish.name}
+    node = node_for(wish)
     try:
-        with complain_about_cluster():
-            node = join(wish.cluster, lease=wish.lease, reach=wish.reach)
         lock = handle(node, wish)
     except UsageError as error:
         raise WrongUsage(str(error)) from None
-    child = Child(wish.command, environment)  # before there are any threads
-    watchdog = Watchdog(child.pid)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or we would not hear how it ends
+    watchdog, neighbour = helpers(wish)
     node.host.on_renewal = lambda deadline: watchdog.until(deadline + grace(wish.lease))
+    session = Session(wish, node, lock, watchdog, neighbour)
     try:
         with complain_about_cluster():
-            return asyncio.run(Session(wish, node, lock, child).run())
+            code = asyncio.run(session.run())
     except Conflict as error:
         raise WrongUsage(str(error)) from None
     finally:
-        child.abandon()
         watchdog.dismiss()
+        neighbour.dismiss()
+    if session.interrupted or -code in FROM_THE_KEYBOARD:
+        end_by(session.interrupted or -code)
+    return code if code >= 0 else 128 - code
+
+
+def node_for(wish: Wish) -> LockNode:
+    try:
+        with complain_about_cluster():
+            node = join(wish.cluster, lease=wish.lease, reach=wish.reach)
+    except UsageError as error:
+        raise WrongUsage(str(error)) from None
+    if isinstance(node.host.engine, MemoryEngine):
+        raise WrongUsage("memory:// is within one process, and can exclude no other")
+    return node
+
+
+def helpers(wish: Wish) -> tuple[Watchdog, Neighbour]:
+    """Before there are any threads.  The watchdog is the last, for it watches our end of
+    the line, and nobody else may have that open."""
+    environment = {**os.environ, "PEERLOCK_NAME": wish.name}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    neighbour = Neighbour()
+    return Watchdog(Command(wish.command, environment, blocked)), neighbour
+
+
+def end_by(number: int) -> None:
+    """As if we had never answered that signal; but a core of ours would help nobody."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
 
 
 def grace(lease: float | None) -> float:
@@ -214,28 +257,45 @@ def handle(node: LockNode, wish: Wish) -> Lock:
 
 
 class Session:
-    def __init__(self, wish: Wish, node: LockNode, lock: Lock, child: Child) -> None:
+    def __init__(
+        self,
+        wish: Wish,
+        node: LockNode,
+        lock: Lock,
+        watchdog: Watchdog,
+        neighbour: Neighbour,
+    ) -> None:
         self.wish = wish
         self.node = node
         self.lock = lock
-        self.child = child
-        self.over = asyncio.Event()  # the child has ended, or the lock is lost
+        self.watchdog = watchdog
+        self.neighbour = neighbour
+        self.started = False
+        self.over = asyncio.Event()  # the command has ended, or the lock is lost
+        self.unwatched = asyncio.Event()  # the watchdog has ended
+        self.signals: asyncio.Queue[int] = asyncio.Queue()
         self.interrupted = 0  # by this signal, while we waited for the lock
         self.patience = Patience(0.0 if wish.nonblock else wish.timeout)
 
     async def run(self) -> int:
+        """How the command has ended, a signal being negative; or what we have to say."""
         loop = asyncio.get_running_loop()
         self.task = asyncio.current_task()
-        for number in FORWARDED:
+        for number in answered():
             loop.add_signal_handler(number, self._signalled, number)
-        loop.add_signal_handler(signal.SIGCHLD, self._look_after_child)
+        loop.add_reader(self.watchdog.line, self._hear)
+        passing_on = asyncio.ensure_future(self._pass_on_signals())
         try:
             async with member(self.node, self.patience.for_joining):
                 return await self._hold()
         except asyncio.CancelledError:
-            if not self.interrupted:
-                raise
-            return 128 + self.interrupted
+            if self.interrupted:
+                return -self.interrupted
+            if self.unwatched.is_set():
+                raise Helpless("a process of ours was killed from outside") from None
+            raise
+        finally:
+            passing_on.cancel()
 
     async def _hold(self) -> int:
         wish, began = self.wish, time.perf_counter()
@@ -243,57 +303,64 @@ class Session:
             grant = await self._get()
         except (Timeout, WouldBlock):
             if wish.verbose:
-                self._say("failed to get the lock")
+                say("failed to get the lock")
             return wish.conflict
         if wish.verbose:
-            self._say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
-            self._say(f"executing {wish.command[0]}")
+            say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
+            say(f"executing {wish.command[0]}")
         try:
-            self.child.run(grant.fence, None if wish.close else self.node.keeps_us_in)
-            await self._until_ended_or(grant)
-            grant.release()
+            return await self._run(grant)
         except Lost:
-            await self._stop_child()
-            self._say(f"lost {wish.name}: stopped {wish.command[0]}")
-            return LOST
-        assert self.child.status is not None
-        return self.child.status
+            return await self._stop(f"lost {wish.name}")
 
     async def _get(self) -> Grant:
         left = self.patience.left()
         return await (self.lock.try_acquire() if left == 0 else self.lock.acquire(left))
 
-    async def _until_ended_or(self, grant: Grant) -> None:
+    async def _run(self, grant: Grant) -> int:
+        self.started = True
+        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.wish.close)
         grant.lost.add_done_callback(lambda _: self.over.set())
         await self.over.wait()
+        if self.watchdog.status is None and not grant.is_lost:
+            return await self._stop("the watchdog was killed")
+        grant.release()
+        assert self.watchdog.status is not None
+        return self.watchdog.status
 
-    async def _stop_child(self) -> None:
+    async def _stop(self, why: str) -> int:
         """Before our lease is over: others may be let in then."""
-        self.child.send_signal(signal.SIGTERM)
-        self.child.send_signal(signal.SIGCONT)
-        try:
-            async with asyncio.timeout(grace(self.wish.lease)):
-                while self.child.status is None:
-                    self.over.clear()
-                    await self.over.wait()
-        except TimeoutError:
-            pass
-        self.child.send_signal(signal.SIGKILL)
+        self.watchdog.stop(grace(self.wish.lease))
+        await self.unwatched.wait()
+        done = self.watchdog.status is not None or self.watchdog.take_over()
+        say(f"{why}: {'stopped' if done else 'cannot stop'} {self.wish.command[0]}")
+        return LOST
 
-    def _signalled(self, number: int) -> None:
-        if self.child.started:
-            self.child.send_signal(number)
-        elif number in FATAL and self.task is not None:
-            self.interrupted = number
+    def _hear(self) -> None:
+        if not self.watchdog.hear():
+            asyncio.get_running_loop().remove_reader(self.watchdog.line)
+            self.unwatched.set()
+            self.over.set()
+            self._give_up()
+        elif self.watchdog.status is not None and -self.watchdog.status in FOR_ALL:
+            self.watchdog.stop(inf)  # what it has left behind, too
+
+    def _give_up(self) -> None:
+        if not self.started and self.task is not None:
             self.task.cancel()
 
-    def _look_after_child(self) -> None:
-        if self.child.reap():  # stopped, as by Ctrl-Z: so are we, until we are continued
-            os.killpg(os.getpgrp(), signal.SIGSTOP)
-            if self.node.host.node.check_lease():
-                self.child.resume()
-        elif self.child.status is not None:
-            self.over.set()
+    def _signalled(self, number: int) -> None:
+        if self.started:
+            self.signals.put_nowait(number)
+        else:
+            self.interrupted = number
+            self._give_up()
 
-    def _say(self, text: str) -> None:
-        print(f"peerlock: {text}", file=sys.stderr)
+    async def _pass_on_signals(self) -> None:
+        while True:
+            number = await self.signals.get()
+            in_group = await self.neighbour.got(number)
+            if self.watchdog.status is not None:  # there is only what it has left behind
+                self.watchdog.stop(inf)
+            elif not in_group:
+                self.watchdog.send_signal(number)

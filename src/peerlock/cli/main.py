@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -68,7 +69,9 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     collect_garbage_rarely()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes end too
+    replace_closed_streams()
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes end too
     try:
         code = cli.main(args, prog_name="peerlock", standalone_mode=False)
         sys.stdout.flush()
@@ -95,10 +98,24 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
+def replace_closed_streams() -> None:
+    """Or what we open next would get their numbers, and be read from and written to."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
+            setattr(sys, name, stream)  # which the command of a lock does not inherit
+
+
 def complain(text: str, code: int) -> int:
     first, *_ = text.splitlines() or [""]
-    print(f"peerlock: {first}", file=sys.stderr)
+    say(first)
     return code
+
+
+def say(text: str) -> None:
+    """To people.  That nobody listens is no reason to fail."""
+    with suppress(OSError):
+        os.write(2, os.fsencode(f"peerlock: {text}\n"))
 
 
 if __name__ == "__main__":

@@ -1,64 +1,220 @@
 """Whoever holds a lock for a command must stop it in time, even if stopped himself.
 
-A second process, forked before there are any threads, waits for word from us: until when
-the lock is ours.  If that time passes, or we are gone, it kills the command and all that
-is in its process group.  It is in a session of its own, so that what a terminal stops or
-interrupts does not include it.
+A second process, forked before there are any threads, starts the command and looks after
+it.  From us it hears until when the lock is ours.  If that time passes, or we are gone, it
+kills the command and all that the command has started.  It is in a session of its own, so
+that what stops or ends our process group does not include it; and it has the file open by
+which the cluster knows that we live, so that if we are killed, the lock is kept until
+nobody is left.
+
+Why not kill a process group?  The command would need one of its own.  But a group is also
+what a terminal, a pipeline and a shell's jobs go by: the command must be in ours.  And
+what a command starts may leave its group; a parent is what it cannot choose.
+
+Like flock(1), we keep the lock for what the command leaves behind in the background, as
+long as it has a descriptor open that it has inherited from us.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
-import struct
+import socket
 import time
-from math import inf, isnan, nan
+from contextlib import suppress
+from math import inf
 
-DEADLINE = struct.Struct("d")
+from peerlock.cli.child import Command, become
+from peerlock.cli.offspring import Offspring, forked, let_go_of_streams, sent
+
+# What ends a job at a terminal, where it is for the whole group.  The others are for the
+# command alone: what it has started need not know them.
+FOR_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+LONGEST = 60.0  # seconds to wait in one go
 
 
 class Watchdog:
-    def __init__(self, group: int) -> None:
-        theirs, self._ours = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self._ours)
-            watch(theirs, group)
-        os.close(theirs)
+    """Our end of the line."""
+
+    def __init__(self, command: Command) -> None:
+        self.status: int | None = None  # the command's exit code, once it has ended
+        self._offspring = Offspring()
+        self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.line.setblocking(False)
+        self.pid = forked(lambda: self._watch(theirs, command))
+        theirs.close()
+
+    def _watch(self, theirs: socket.socket, command: Command) -> None:
+        self.line.close()
+        Keeper(theirs, command).watch()
+
+    def run(self, fence: int, keeps_us_in: int | None, keep_for_all: bool) -> None:
+        """Now.  `keep_for_all`: until all have ended that have inherited from us."""
+        descriptors = [] if keeps_us_in is None else [keeps_us_in]
+        text = f"run {fence} {keep_for_all:d}"
+        with suppress(OSError):  # we hear that it is gone
+            socket.send_fds(self.line, [text.encode()], descriptors)
 
     def until(self, deadline: float) -> None:
         """The command may go on until then, on the monotonic clock."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._ours, DEADLINE.pack(deadline))
+        self._tell(f"until {deadline!r}")
+
+    def send_signal(self, number: int) -> None:
+        """To the command."""
+        self._tell(f"signal {number:d}")
+
+    def stop(self, seconds: float) -> None:
+        """The command and all it has started: be killed, unless they end before."""
+        self._tell(f"stop {seconds!r}")
+
+    def hear(self) -> bool:
+        """What it has to say.  False: it is gone, as it is when all is over."""
+        try:
+            told = self.line.recv(100)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if told:
+            self.status = int(told)
+        return bool(told)
+
+    def take_over(self) -> bool:
+        """It was killed: end what it has looked after.  False: we may not."""
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        self._offspring.end()
+        return not any(self._offspring)
 
     def dismiss(self) -> None:
-        """The command has ended, or must not be killed for any other reason."""
-        self.until(nan)
-        os.close(self._ours)
-        os.waitpid(self.pid, 0)
+        """The command will not run, or not any longer: whatever is left is killed."""
+        self.line.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def _tell(self, text: str) -> None:
+        with suppress(OSError):
+            self.line.send(text.encode())
 
 
-def watch(pipe: int, group: int) -> None:
-    """In the second process, for ever."""
-    try:
+class Keeper:
+    """The second process."""
+
+    def __init__(self, line: socket.socket, command: Command) -> None:
+        self.line = line
+        self.command = command
+        self.group = os.getpgrp()
+        self.offspring = Offspring()
+        self.deadline = inf
+        self.started = False
+        self.stopping = False
+        self.pid = 0  # the command's, while it runs
+        self.somebody_is_left = False
+        self.keeps_us_in: list[int] = []  # a descriptor, open as long as we live
+        self.inherited: int | None = None  # a pipe that ends when nobody has it any more
+        self.news = wake_when_a_child_ends()
+
+    def watch(self) -> None:
+        over = False
+        try:
+            while not over and self._go_on():
+                self._look_after_them(self.offspring.reap())
+                over = self._is_over()
+        finally:
+            if not over:
+                self._look_after_them(self.offspring.end())
+
+    def _is_over(self) -> bool:
+        if self.stopping:
+            return not self.somebody_is_left
+        return self.started and not self.pid and self.inherited is None
+
+    def _go_on(self) -> bool:
+        """Wait until there is something to do.  False: there is no more time for it."""
+        left = self.deadline - time.monotonic() if self.started else inf
+        sources = [self.line.fileno(), self.news]
+        if self.inherited is not None:
+            sources.append(self.inherited)
+        ready, _, _ = select.select(sources, [], [], max(0.0, min(left, LONGEST)))
+        if self.news in ready:
+            os.read(self.news, 1000)
+        if self.inherited in ready:
+            self.inherited = None
+        return left > 0 and (self.line.fileno() not in ready or self._listen())
+
+    def _look_after_them(self, ended: dict[int, int] | None) -> None:
+        self.somebody_is_left = ended is not None
+        if ended and self.pid in ended:
+            code = os.waitstatus_to_exitcode(ended[self.pid])
+            self.pid = 0
+            with suppress(OSError):
+                self.line.send(b"%d" % code)
+
+    # What we are told
+
+    def _listen(self) -> bool:
+        told, descriptors, _, _ = socket.recv_fds(self.line, 100, 1)
+        self.keeps_us_in += descriptors
+        match told.decode().split():
+            case ["until", deadline]:
+                self.deadline = float(deadline)
+            case ["run", fence, keep_for_all]:
+                return self._run(fence, keep_for_all == "1")
+            case ["signal", number]:
+                self._send_signal(int(number))
+            case ["stop", seconds]:
+                self._stop(float(seconds))
+            case _:
+                return False  # who should tell us is gone
+        return True
+
+    def _run(self, fence: str, keep_for_all: bool) -> bool:
+        if time.monotonic() >= self.deadline:
+            return False
+        inherited = [*self.keeps_us_in] if keep_for_all else []
+        if keep_for_all:
+            self.inherited, theirs = os.pipe()
+            inherited.append(theirs)
+        gate, opens_it = os.pipe()
+        self.pid = forked(lambda: self._become(gate, opens_it, fence, inherited))
+        self.started = self.somebody_is_left = True
+        if keep_for_all:
+            os.close(theirs)
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        for standard in (0, 1, 2):  # whoever reads our output must not wait for us
-            os.dup2(os.open(os.devnull, os.O_RDWR), standard)
-        deadline = inf
-        while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([pipe], [], [], None if left == inf else left)
-            if ready:
-                told = os.read(pipe, DEADLINE.size)
-                if len(told) < DEADLINE.size:
-                    break  # our parent is gone
-                (deadline,) = DEADLINE.unpack(told)
-                if isnan(deadline):
-                    os._exit(0)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-    finally:
-        os._exit(0)
+        let_go_of_streams()
+        os.write(opens_it, b"!")
+        os.close(opens_it)
+        os.close(gate)
+        return True
+
+    def _become(self, gate: int, opens_it: int, fence: str, inherited: list[int]) -> None:
+        os.close(opens_it)
+        if os.read(gate, 1):  # or nobody would look after us
+            become(self.command, fence, inherited)
+
+    def _send_signal(self, number: int) -> None:
+        if number in FOR_ALL:
+            for pid in self.offspring:
+                with suppress(ProcessLookupError):
+                    if pid == self.pid or os.getpgid(pid) == self.group:
+                        sent(pid, number)
+        elif self.pid:
+            sent(self.pid, number)
+
+    def _stop(self, seconds: float) -> None:
+        self.stopping = True
+        self.deadline = min(self.deadline, time.monotonic() + seconds)
+        self.offspring.send_signal(signal.SIGTERM)
+        self.offspring.send_signal(signal.SIGCONT)
+
+
+def wake_when_a_child_ends() -> int:
+    """A descriptor that is readable then."""
+    news, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    return news
