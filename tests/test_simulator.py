@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf, nan
 
 import pytest
 
@@ -14,7 +15,13 @@ from peerlock.core.peer import NodeId, Peer
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import Constant, Exponential, Matrix, Uniform, parse_latency
 from peerlock.simulator.load import Heavy, Level, Light, Schedule, parse_load
-from peerlock.simulator.network import Crash, Network, Partition
+from peerlock.simulator.network import (
+    Crash,
+    Network,
+    Partition,
+    parse_crash,
+    parse_partition,
+)
 from peerlock.simulator.report import Summary, jain, summary
 from peerlock.simulator.simulation import Scenario, Simulation, empty_trace, simulate
 from peerlock.traces.trace import Kind, Trace
@@ -479,7 +486,11 @@ def test_latencies_have_names(spec: str, model: Constant) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["uniform:3,1", "uniform", "constant:-1", "matrix:1,2/3", "exponential:x", "warp:9"],
+    [
+        *("uniform:3,1", "uniform", "constant:-1", "matrix:1,2/3", "exponential:x"),
+        *("warp:9", "constant:nan", "constant:inf", "uniform:0,nan", "constant:1e300"),
+        *("matrix:1,nan/nan,1", "exponential:-inf"),
+    ],
 )
 def test_wrong_latencies_are_refused(spec: str) -> None:
     with pytest.raises(UsageError):
@@ -492,12 +503,47 @@ def test_wrong_loads_are_refused(spec: str) -> None:
         parse_load(spec)
 
 
+NETWORKS = (
+    Network(loss=nan),
+    Network(duplication=2.0),
+    Network(crashes=(Crash(4, 1.0),)),
+    Network(crashes=(Crash(1, nan),)),
+    Network(crashes=(Crash(1, -1.0),)),
+    Network(crashes=(Crash(1, 5.0, 3.0),)),
+    Network(crashes=(Crash(1, 5.0, inf),)),
+    Network(crashes=(Crash(1, 7.0), Crash(1, 5.0, 9.0))),
+    Network(crashes=(Crash(1, 5.0), Crash(1, 9.0))),
+    Network(partitions=(Partition(5.0, 2.0, (frozenset({1}),)),)),
+    Network(partitions=(Partition(nan, 2.0, (frozenset({1}),)),)),
+    Network(partitions=(Partition(1.0, 2.0, (frozenset({1, 4}),)),)),
+    Network(partitions=(Partition(1.0, 2.0, (frozenset({1, 2}), frozenset({2, 3}))),)),
+)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=str)
+def test_networks_that_cannot_be_are_refused(network: Network) -> None:
+    with pytest.raises(UsageError):
+        simulate(Scenario("central", 3, network=network))
+
+
+def test_a_node_may_crash_again_when_it_is_back() -> None:
+    twice = Network(crashes=(Crash(1, 7.0, 9.0), Crash(1, 5.0, 7.0), Crash(2, 5.0)))
+    twice.must_make_sense(3)
+
+
+def test_faults_have_words() -> None:
+    assert parse_crash("3@20") == Crash(3, 20.0)
+    assert parse_crash("3@.5-40.25") == Crash(3, 0.5, 40.25)
+    groups = (frozenset({1, 2}), frozenset({3}))
+    assert parse_partition("10-20.5:1,2/3") == Partition(10.0, 20.5, groups)
+
+
 def test_senseless_scenarios_are_refused() -> None:
     for wrong in (
         Scenario("central", 0),
         Scenario("central", 3, entries=0),
-        Scenario("central", 3, hold=-1.0),
-        Scenario("central", 3, network=Network(crashes=(Crash(4, 1.0),))),
+        *(Scenario("central", 3, hold=hold) for hold in (-1.0, nan, inf, 1e300)),
+        *(Scenario("central", 3, shared=shared) for shared in (-1.0, nan, 1.5)),
         Scenario("centrall", 3),
         Scenario("raymond", 3, topology="ring"),
         Scenario("lamport", 3, quorums="grid"),

@@ -14,6 +14,9 @@ from random import Random
 from peerlock.algorithms.catalogue import UsageError, unknown
 from peerlock.core.peer import NodeId
 
+# Beside longer times, short ones would vanish in a sum; and NaN is not below it.
+LONGEST = 1e12
+
 Arrival = Callable[[float, NodeId, NodeId], float]
 
 
@@ -77,7 +80,7 @@ def parse_latency(spec: str) -> Latency:
         raise UsageError(unknown("latency", kind, list(FORMS)))
     try:
         rows = tuple(tuple(map(float, r.split(","))) for r in text.split("/"))
-        if min(map(min, rows)) < 0:
+        if not all(0 <= delay <= LONGEST for row in rows for delay in row):
             raise ValueError
         return _model(kind, rows)
     except (ValueError, TypeError):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from random import Random
 
-from peerlock.core.peer import NodeId
-from peerlock.simulator.latency import Arrival, Latency, Uniform
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.peer import NodeId, listed
+from peerlock.simulator.latency import LONGEST, Arrival, Latency, Uniform
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,18 @@ class Partition:
             (a in group) != (b in group) for group in self.groups
         )
 
+    def must_make_sense(self, nodes: int) -> None:
+        must_be_times(self.start, self.end)
+        if not self.start < self.end:
+            raise UsageError(f"a partition from {self.start:g} cannot end at {self.end:g}")
+        everybody = [node for group in self.groups for node in group]
+        strangers = {node for node in everybody if not 1 <= node <= nodes}
+        if strangers:
+            raise UsageError(f"no partition can part {listed(strangers)}: no such node")
+        twice = {node for node in everybody if everybody.count(node) > 1}
+        if twice:
+            raise UsageError(f"{listed(twice)} cannot be in two groups of a partition")
+
 
 @dataclass(frozen=True)
 class Crash:
@@ -35,6 +50,16 @@ class Crash:
     node: NodeId
     at: float
     back: float | None = None
+
+    def must_make_sense(self, nodes: int) -> None:
+        if not 1 <= self.node <= nodes:
+            raise UsageError(f"node {self.node} cannot crash: there is no such node")
+        must_be_times(self.at, self.at if self.back is None else self.back)
+        if self.back is not None and not self.at < self.back:
+            raise UsageError(
+                f"node {self.node} crashes at {self.at:g}, "
+                f"so it cannot be back at {self.back:g}"
+            )
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,22 @@ class Network:
     def faultless(self) -> bool:
         faults = self.loss or self.duplication or self.partitions or self.crashes
         return not faults
+
+    def must_make_sense(self, nodes: int) -> None:
+        for chance in (self.loss, self.duplication):
+            if not 0 <= chance <= 1:
+                raise UsageError(f"{chance} is no probability")
+        for partition in self.partitions:
+            partition.must_make_sense(nodes)
+        for crash in self.crashes:
+            crash.must_make_sense(nodes)
+        ordered = sorted(self.crashes, key=lambda crash: (crash.node, crash.at))
+        for before, after in pairwise(ordered):
+            is_down = before.back is None or before.back > after.at
+            if before.node == after.node and is_down:
+                raise UsageError(
+                    f"node {after.node} cannot crash at {after.at:g}: it is down then"
+                )
 
     def arrivals(self, rng: Random, nodes: int) -> Arrival:
         """When a message sent now arrives; never (inf) if it gets lost."""
@@ -93,3 +134,38 @@ def with_losses(
         return time
 
     return lossy
+
+
+# Words
+
+TIME = r"(\d+(?:\.\d*)?|\.\d+)"
+GROUP = r"\d+(?:,\d+)*"
+CRASH = re.compile(rf"(\d+)@{TIME}(?:-{TIME})?")
+PARTITION = re.compile(rf"{TIME}-{TIME}:({GROUP}(?:/{GROUP})*)")
+
+
+def parse_crash(text: str) -> Crash:
+    """From `3@20`, or `3@20-40` for a node that comes back."""
+    match = CRASH.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"{text!r} is no crash; write node@time or node@time-back, like 3@20-40"
+        )
+    return Crash(int(match[1]), float(match[2]), float(match[3]) if match[3] else None)
+
+
+def parse_partition(text: str) -> Partition:
+    """From `10-20:1,2/3,4`."""
+    match = PARTITION.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"{text!r} is no partition; write from-to:groups, like 10-20:1,2/3,4"
+        )
+    groups = tuple(frozenset(map(int, g.split(","))) for g in match[3].split("/"))
+    return Partition(float(match[1]), float(match[2]), groups)
+
+
+def must_be_times(*times: float) -> None:
+    for time in times:
+        if not 0 <= time <= LONGEST:
+            raise UsageError(f"{time:g} is no time of a run")

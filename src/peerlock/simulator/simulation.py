@@ -20,6 +20,7 @@ from typing import Any
 from peerlock.algorithms.catalogue import Settings, UsageError, algorithm
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
+from peerlock.simulator.latency import LONGEST
 from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
 from peerlock.simulator.report import Report, Statistics
@@ -148,13 +149,11 @@ class Simulation:
     def _must_make_sense(self) -> None:
         if self.scenario.entries < 1:
             raise UsageError(f"entries must be at least 1, not {self.scenario.entries}")
-        if self.scenario.hold < 0:
-            raise UsageError("the time inside cannot be negative")
+        if not 0 <= self.scenario.hold <= LONGEST:
+            raise UsageError(f"nobody can stay inside for a time of {self.scenario.hold:g}")
         if not 0 <= self.scenario.shared <= 1:
             raise UsageError(f"{self.scenario.shared} is no probability of shared requests")
-        for crash in self.network.crashes:
-            if not 1 <= crash.node <= self.scenario.nodes:
-                raise UsageError(f"node {crash.node} cannot crash: there is no such node")
+        self.network.must_make_sense(self.scenario.nodes)
 
     # Running
 
