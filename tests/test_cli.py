@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -335,6 +336,28 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
         (["simulate", "lamport", "--trace", "/nowhere/run.svg"], "cannot write"),
         (["simulate", "lamport", "--trace", "run.gif"], ".svg"),
         (["simulate", "lamport", "--loss", "2"], "0<=x<=1"),
+        (["simulate", "lamport", "--latency", "constant:nan"], "is no latency"),
+        (["simulate", "lamport", "--latency", "uniform:1,inf"], "is no latency"),
+        (["simulate", "lamport", "--hold", "nan"], "is not a valid number"),
+        (["simulate", "lamport", "--hold", "inf", "--json"], "is not a valid number"),
+        (["simulate", "lamport", "--hold", "1e300"], "nobody can stay inside"),
+        (["simulate", "lamport", "--loss", "nan"], "is not a valid number"),
+        (["simulate", "lamport", "--shared", "0.5"], "readers"),
+        (["simulate", "lamport", "--schedule", "1@1.2.3"], "is no request"),
+        (["simulate", "lamport", "--schedule", "1@" + 400 * "9"], "no time"),
+        (["simulate", "lamport", "--crash", "1@5-3"], "cannot be back at 3"),
+        (["simulate", "lamport", "--crash", "1@1.2.3"], "is no crash"),
+        (["simulate", "lamport", "--crash", "1@5-9", "--crash", "1@7"], "is down then"),
+        (["simulate", "lamport", "--partition", "5-2:1,2/3"], "cannot end at 2"),
+        (["simulate", "lamport", "--partition", "1-2:1,9/3"], "9: no such node"),
+        (["simulate", "lamport", "--partition", "1-2:1,2/2,3"], "in two groups"),
+        (["simulate", "lamport", "--partition", "1-2:1,,2"], "is no partition"),
+        (["advise", "--latency", "constant:inf"], "is no latency"),
+        (["advise", "--hold", "nan"], "is not a valid number"),
+        (["compare", "lamport", "--hold", "nan"], "is not a valid number"),
+        (["check", "lamport", "--max-seconds", "nan"], "is not a valid number"),
+        (["check", "lamport", "--max-memory", "inf"], "is not a valid number"),
+        (["quorums", "plane", "--p", "nan"], "is not a valid number"),
         (["compare", "lamport", "-n", "3,many"], "is no list of sizes"),
         (["compare", "lamport", "--runs", "0"], "at least 1 run"),
         (["compare", "lamport", "--jobs", "0"], "at least 1 process"),
@@ -405,14 +428,50 @@ def cpu_seconds(group: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m peerlock quorums plane -n 381 --json | head -1",
-        shell=True,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout, done.stderr) == ("{\n", "")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("list", 0),
+        ("show maekawa", 0),
+        ("simulate maekawa --entries 10", 0),
+        ("simulate maekawa --entries 10 --json", 0),
+        ("check maekawa --json", 0),
+        ("quorums plane -n 381", 0),
+        ("quorums plane -n 381 --json", 0),
+        ("reproduce --only 'table ii' --jobs 1", 0),
+        ("check ricart-agrawala-ties --json", 1),
+        ("simulate maekawa-1985 -n 7 --json", 1),
+        ("compare ricart-agrawala-ties -n 3 --runs 1 --json", 1),
+    ],
+)
+def test_a_reader_that_has_seen_enough_is_no_error(arguments: str, code: int) -> None:
+    """And a verdict is the same, whoever reads it."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "peerlock", *shlex.split(arguments)],
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("name", ["ricart-agrawala-ties", "maekawa-without-inquire"])
+def test_compare_tells_of_a_run_that_went_wrong_in_one_line(
+    peerlock: Any, name: str
+) -> None:
+    arguments = ("compare", name, "-n", 3, "--runs", 1, "--load", "heavy")
+    done = peerlock(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"violation: {name}, 3 nodes, load heavy, seed 1: ")
+    assert len(done.err.splitlines()) == 1
+    told = peerlock(*arguments, "--json")
+    assert told.code == 1
+    assert told.json["violation"] in done.err
 
 
 def test_advice_is_ranked_by_messages_and_by_response_time(peerlock: Any) -> None:

@@ -8,9 +8,11 @@ import click
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, UsageError, algorithm, card
 from peerlock.cli.catalogue import needs
-from peerlock.cli.compare import say_settings
+from peerlock.cli.compare import explaining, say_settings
 from peerlock.cli.output import (
+    Finite,
     console,
+    hold_option,
     json_option,
     nodes_option,
     permits_option,
@@ -41,7 +43,7 @@ USES = ("lock", "shared lock", "semaphore")
     help="light: one request at a time. heavy: everybody asks again at once. "
     "P: each idle node asks with this probability per time unit.",
 )
-@click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
+@hold_option
 @click.option(
     "--use",
     type=click.Choice(USES),
@@ -52,7 +54,7 @@ USES = ("lock", "shared lock", "semaphore")
 @permits_option
 @click.option(
     "--shared",
-    type=click.FloatRange(0, 1),
+    type=Finite(0, 1),
     help="How likely a request is a reader's.  [default: 0.5 for a shared lock]",
 )
 @click.option("--all", "everything", is_flag=True, help="Those of the lab, too.")
@@ -97,7 +99,7 @@ def advise(
         shared=(0.5 if shared is None else shared) if use == "shared lock" else 0.0,
         seed=seed,
     )
-    with progress("runs", len(names) * runs) as bar:
+    with explaining(as_json), progress("runs", len(names) * runs) as bar:
         results = compare(
             experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
         )

@@ -27,7 +27,9 @@ from peerlock.checker.report import Report, Violation
 from peerlock.checker.report import check as check_model
 from peerlock.checker.search import Coverage, Limits
 from peerlock.cli.output import (
+    Finite,
     console,
+    exit_with,
     json_option,
     must_be_drawable,
     plain_table,
@@ -69,9 +71,10 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option(
     "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
 )
-@click.option("--max-seconds", type=float, help="Give up after so long.")
+@click.option("--max-seconds", type=Finite(0), help="Give up after so long.")
 @click.option(
     "--max-memory",
+    type=Finite(0),
     default=6.0,
     show_default=True,
     metavar="GB",
@@ -99,13 +102,13 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     for path in written:
         assert shown is not None
         write_trace(shown, path)
-    if as_json:
-        print_json(as_keys(report, watch.seconds))
-    else:
-        tell(report, watch.seconds)
-        for path in written:
-            console().print(f"[green]wrote {escape(str(path))}[/]")
-    sys.exit(exit_code(report))
+    with exit_with(exit_code(report)):
+        if as_json:
+            print_json(as_keys(report, watch.seconds))
+        else:
+            tell(report, watch.seconds)
+            for path in written:
+                console().print(f"[green]wrote {escape(str(path))}[/]")
 
 
 def model_from(

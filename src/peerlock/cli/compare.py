@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ from rich.markup import escape
 from peerlock.algorithms.catalogue import UsageError, algorithm
 from peerlock.cli.output import (
     console,
+    exit_with,
+    hold_option,
     json_option,
     must_be_writable,
     plain_table,
@@ -19,7 +24,7 @@ from peerlock.cli.output import (
     progress,
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
-from peerlock.lab.compare import Experiment, Result, Spread
+from peerlock.lab.compare import Experiment, Result, RunFailed, Spread
 from peerlock.lab.compare import compare as run
 
 FIGURES = (".pdf", ".svg", ".png")
@@ -38,7 +43,7 @@ FIGURES = (".pdf", ".svg", ".png")
 )
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
 @click.option("--latency", default="uniform:0.5,1.5", show_default=True, metavar="SPEC")
-@click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
+@hold_option
 @settings_options
 @shared_option
 @click.option("--seed", default=1, show_default=True, help="The first run's.")
@@ -89,7 +94,7 @@ def compare(
             raise UsageError(f"{figure.name}: a figure can be {', '.join(FIGURES)}")
         must_be_writable(figure)
     total = len(names) * len(experiment.sizes) * len(experiment.loads) * runs
-    with progress("runs", total) as bar:
+    with explaining(as_json), progress("runs", total) as bar:
         results = run(
             experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
         )
@@ -106,6 +111,19 @@ def compare(
 def as_keys(experiment: Experiment, result: Result) -> dict[str, Any]:
     used = algorithm(result.algorithm).used(result.nodes, **experiment.chosen)
     return result.as_dict() | {"settings": used, "shared": experiment.shared}
+
+
+@contextmanager
+def explaining(as_json: bool) -> Iterator[None]:
+    """Which run went wrong, in one line, if one does."""
+    try:
+        yield
+    except RunFailed as failure:
+        with exit_with(1):
+            if as_json:
+                print_json(failure.as_dict())
+            else:
+                print(f"violation: {failure}", file=sys.stderr)
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:

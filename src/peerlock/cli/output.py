@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 from rich.console import Console, JustifyMethod
@@ -42,6 +44,23 @@ permits_option = click.option(
 )
 
 
+class Finite(click.FloatRange):
+    """A number, which infinity and NaN are not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid number.", param, ctx)
+        return number
+
+
+hold_option = click.option(
+    "--hold", type=Finite(0), default=1.0, show_default=True, help="Time spent inside."
+)
+
+
 def trace_option(what: str) -> Callable[[F], F]:
     return click.option(
         "--trace",
@@ -53,13 +72,45 @@ def trace_option(what: str) -> Callable[[F], F]:
     )
 
 
+class ReaderGone(SystemExit):
+    """Who reads our output, such as `head`, has seen enough, which is no error.
+
+    Made by nobody but `nobody_reads`.  It is an exit, as click would make one of its own,
+    with code 1, of a broken pipe.
+    """
+
+
+def nobody_reads() -> NoReturn:
+    """What is still to be written, at the latest when Python ends, goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise ReaderGone(0)
+
+
+@contextmanager
+def exit_with(code: int) -> Iterator[None]:
+    """For a verdict: so it ends, whether or not somebody reads all that is told of it."""
+    with suppress(ReaderGone):
+        yield
+    sys.exit(code)
+
+
+class Terminal(Console):
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nobody_reads()
+
+
 def console() -> Console:
     """As wide as the terminal; in a pipe, wide enough for all of a table."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    return Terminal(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        nobody_reads()
 
 
 def plain_table(*headings: str, numbers: frozenset[int] = frozenset()) -> Table:
@@ -134,7 +185,7 @@ def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float
         seconds = float(value)
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
+    if not (math.isfinite(seconds) and seconds > 0):
         raise click.BadParameter("must be a number of seconds above 0, or none")
     return seconds
 

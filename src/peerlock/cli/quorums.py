@@ -15,6 +15,7 @@ from peerlock.algorithms.catalogue import (
 )
 from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
+    Finite,
     console,
     json_option,
     must_be_writable,
@@ -43,7 +44,7 @@ KINDS = (*SYSTEMS, "k-coterie")
 @click.option(
     "--p",
     "up",
-    type=click.FloatRange(0, 1),
+    type=Finite(0, 1),
     default=0.9,
     show_default=True,
     help="The probability that a node is up.",

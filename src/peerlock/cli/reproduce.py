@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.table import Table
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import (
     console,
+    exit_with,
     json_option,
     must_be_writable,
     plain_table,
@@ -80,11 +80,12 @@ def reproduce(
         beside = relative(folder, markdown) if written else None
         markdown.write_text(page(findings, beside), encoding="utf-8")
         written.append(markdown)
-    if as_json:
-        print_json([finding.as_dict() for finding in findings])
-    else:
-        tell(findings, written)
-    sys.exit(0 if all(finding.explained for finding in findings) else UNEXPLAINED)
+    unexplained = any(not finding.explained for finding in findings)
+    with exit_with(UNEXPLAINED if unexplained else 0):
+        if as_json:
+            print_json([finding.as_dict() for finding in findings])
+        else:
+            tell(findings, written)
 
 
 def must_be_a_folder(folder: Path) -> None:

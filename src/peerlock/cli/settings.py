@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import click
 
 from peerlock.algorithms.catalogue import SETTINGS, Algorithm
+from peerlock.cli.output import Finite
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 shared_option = click.option(
     "--shared",
-    type=click.FloatRange(0, 1),
+    type=Finite(0, 1),
     default=0.0,
     help="How likely a request is a reader's.",
 )

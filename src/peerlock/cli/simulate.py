@@ -13,7 +13,10 @@ from rich.markup import escape
 
 from peerlock.algorithms.catalogue import UsageError, algorithm
 from peerlock.cli.output import (
+    Finite,
     console,
+    exit_with,
+    hold_option,
     json_option,
     must_be_drawable,
     nodes_option,
@@ -27,7 +30,13 @@ from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load
-from peerlock.simulator.network import Crash, Network, Partition
+from peerlock.simulator.network import (
+    TIME,
+    Network,
+    must_be_times,
+    parse_crash,
+    parse_partition,
+)
 from peerlock.simulator.report import Report, Summary
 from peerlock.simulator.simulation import Scenario, empty_trace
 from peerlock.simulator.simulation import simulate as run
@@ -49,7 +58,7 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
     "P: each idle node asks with this probability per time unit.",
 )
 @click.option("--schedule", metavar="NODE@TIME,…", help="Ask just then, instead of a load.")
-@click.option("--hold", default=1.0, show_default=True, help="Time spent inside.")
+@hold_option
 @settings_options
 @shared_option
 @click.option(
@@ -64,10 +73,8 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
     default=None,
     help="Whether messages between two nodes stay in order.  [default: as its card asks]",
 )
-@click.option("--loss", type=click.FloatRange(0, 1), default=0.0, help="Lose messages.")
-@click.option(
-    "--duplicate", type=click.FloatRange(0, 1), default=0.0, help="Deliver messages twice."
-)
+@click.option("--loss", type=Finite(0, 1), default=0.0, help="Lose messages.")
+@click.option("--duplicate", type=Finite(0, 1), default=0.0, help="Deliver messages twice.")
 @click.option(
     "--crash", "crashes", multiple=True, metavar="NODE@TIME[-BACK]", help="Stop a node."
 )
@@ -94,8 +101,8 @@ def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
                 scenario, trace, lambda done: bar.update(bar.task_ids[0], completed=done)
             )
     except Violation as violation:
-        explain(violation, paths, as_json)
-        raise SystemExit(1) from None
+        with exit_with(1):
+            explain(violation, paths, as_json)
     seconds = time.perf_counter() - began
     if trace is not None:
         for path in paths:
@@ -125,6 +132,8 @@ def scenario_from(
 ) -> Scenario:
     entry = algorithm(name)
     entry.settings(nodes, **settings)  # complains before anything is done
+    if shared and not entry.shares:
+        raise UsageError(f"{name} does not let readers be inside together: no --shared")
     network = Network(
         latency=parse_latency(latency),
         fifo=entry.fifo if fifo is None else fifo,
@@ -150,33 +159,14 @@ def scenario_from(
 def parse_schedule(text: str, nodes: int) -> Schedule:
     wishes = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d+)@([\d.]+)", part.strip())
+        match = re.fullmatch(rf"(\d+)@{TIME}", part.strip())
         if match is None or not 1 <= int(match[1]) <= nodes:
             raise UsageError(
                 f"{part!r} is no request of 1 to {nodes}; write node@time, like 3@0,2@0.5"
             )
+        must_be_times(float(match[2]))
         wishes.append((float(match[2]), int(match[1])))
     return Schedule(tuple(wishes))
-
-
-def parse_crash(text: str) -> Crash:
-    match = re.fullmatch(r"(\d+)@([\d.]+)(?:-([\d.]+))?", text)
-    if match is None:
-        raise UsageError(
-            f"{text!r} is no crash; write node@time or node@time-back, like 3@20-40"
-        )
-    return Crash(int(match[1]), float(match[2]), float(match[3]) if match[3] else None)
-
-
-def parse_partition(text: str) -> Partition:
-    match = re.fullmatch(r"([\d.]+)-([\d.]+):([\d,/]+)", text)
-    if match is None:
-        raise UsageError(
-            f"{text!r} is no partition; write from-to:groups, like 10-20:1,2/3,4"
-        )
-    groups = [group.split(",") for group in match[3].split("/")]
-    sets = tuple(frozenset(map(int, filter(None, group))) for group in groups)
-    return Partition(float(match[1]), float(match[2]), sets)
 
 
 def as_keys(scenario: Scenario, report: Report, seconds: float) -> dict[str, Any]:

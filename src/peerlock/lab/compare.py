@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import Pool
+from multiprocessing import active_children
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from peerlock.algorithms.catalogue import (
     Algorithm,
@@ -18,6 +20,7 @@ from peerlock.algorithms.catalogue import (
     algorithm,
     takers,
 )
+from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import parse_load
 from peerlock.simulator.network import Network
@@ -74,6 +77,25 @@ class Result:
 
 Cell = tuple[str, int, str]
 Task = tuple[Cell, int, Scenario]  # what it is a run of, which one, and the run
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class RunFailed(Exception):
+    """A run of a comparison went wrong; `simulate` tells more of it."""
+
+    def __init__(self, cell: Cell, seed: int, violation: str) -> None:
+        super().__init__(cell, seed, violation)
+        self.algorithm, self.nodes, self.load = cell
+        self.seed, self.violation = seed, violation
+
+    def __str__(self) -> str:
+        where = f"{self.algorithm}, {self.nodes} nodes, load {self.load}, seed {self.seed}"
+        return f"{where}: {self.violation}"
+
+    def as_dict(self) -> dict[str, Any]:
+        keys = ("algorithm", "nodes", "load", "seed", "violation")
+        return {key: getattr(self, key) for key in keys}
 
 
 def compare(
@@ -81,20 +103,45 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Result]:
-    """In the order of the experiment, whichever process is done first."""
+    """In the order of the experiment; RunFailed is about the first of it that failed."""
     tasks = list(scenarios(experiment))
-    reports: dict[Cell, dict[int, Report]] = {cell: {} for cell, _, _ in tasks}
-    with Pool(jobs or os.cpu_count(), initializer=leave_ctrl_c) as pool:
-        finished = pool.imap_unordered(perform, tasks)
-        for done, (cell, run, report) in enumerate(finished, start=1):
-            reports[cell][run] = report
+    reports: dict[Cell, list[Report]] = {cell: [] for cell, _, _ in tasks}
+    with closing(in_processes(perform, tasks, jobs)) as results:
+        for done, (cell, run, report) in enumerate(results, start=1):
+            if isinstance(report, str):
+                raise RunFailed(cell, experiment.seed + run, report)
+            reports[cell].append(report)
             progress(done)
-    return [result(cell, [runs[i] for i in sorted(runs)]) for cell, runs in reports.items()]
+    return [result(cell, runs) for cell, runs in reports.items()]
 
 
-def perform(task: Task) -> tuple[Cell, int, Report]:
+def perform(task: Task) -> tuple[Cell, int, Report | str]:
+    """A run; a text if it went wrong."""
     cell, run, scenario = task
-    return cell, run, simulate(scenario)
+    try:
+        return cell, run, simulate(scenario)
+    except Violation as violation:
+        return cell, run, violation.text
+
+
+def in_processes(
+    work: Callable[[T], R], tasks: Sequence[T], jobs: int | None = None
+) -> Generator[R, None, None]:
+    """What comes of the tasks, in their order, whichever is done first.
+
+    If one fails, by an error that nobody foresaw or by the end of its process, or if
+    nobody wants to know the rest, all processes are ended.
+    """
+    others = set(active_children())
+    pool = ProcessPoolExecutor(jobs or os.cpu_count(), initializer=leave_ctrl_c)
+    try:
+        yield from pool.map(work, tasks)
+    except BaseException:
+        for process in set(active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def leave_ctrl_c() -> None:

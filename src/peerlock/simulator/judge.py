@@ -10,10 +10,13 @@ class Violation(Exception):
     """A run went wrong; `trace` tells how it came about, if it was recorded."""
 
     def __init__(self, node: NodeId, text: str) -> None:
-        super().__init__(text)
+        super().__init__(node, text)  # both, or it could not come from another process
         self.node = node
         self.text = text
         self.trace: Trace | None = None
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Judge:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from multiprocessing import Pool
+from contextlib import closing
 from typing import Any
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.lab.compare import leave_ctrl_c
+from peerlock.lab.compare import in_processes
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, survey, tr869
 from peerlock.lab.reproduce.item import Finding, Item, judged
 from peerlock.simulator.judge import Violation
@@ -49,13 +48,12 @@ def reproduce(
     jobs: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Finding]:
-    """In the order of the items, whichever process is done first; the longest begin."""
+    """In the order of the items; the longest begin."""
     tasks: list[Task] = [(number, item.measure) for number, item in enumerate(items)]
     tasks.sort(key=lambda task: not items[task[0]].slow)
     measured: dict[int, Any] = {}
-    with Pool(jobs or os.cpu_count(), initializer=leave_ctrl_c) as pool:
-        finished = pool.imap_unordered(perform, tasks)
-        for done, (number, value) in enumerate(finished, start=1):
+    with closing(in_processes(perform, tasks, jobs)) as results:
+        for done, (number, value) in enumerate(results, start=1):
             measured[number] = value
             progress(done)
     return [judged(item, measured[number]) for number, item in enumerate(items)]
