@@ -419,6 +419,25 @@ async def test_a_body_that_released_by_itself_is_told_so(cluster: str) -> None:
 
 
 @on_each_loop
+async def test_a_block_gives_back_what_it_got_and_not_what_its_body_acquired(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as node:
+        semaphore = node.semaphore("s", 3)
+        async with semaphore as ours:
+            theirs = await semaphore.acquire()
+        assert (ours.state, theirs.state) == (State.RELEASED, State.HOLDING)
+        async with semaphore as ours:
+            semaphore.release()
+            assert (ours.state, theirs.state) == (State.HOLDING, State.RELEASED)
+        await semaphore.acquire()
+        async with AsyncExitStack() as stack:
+            stack.push_async_exit(semaphore)
+            assert semaphore.locked()
+        assert users(node) == 0
+
+
+@on_each_loop
 async def test_the_same_task_asking_twice_would_wait_for_itself(cluster: str) -> None:
     async with members(cluster, 2) as (a, b):
         async with a.lock("x"):
@@ -432,8 +451,54 @@ async def test_the_same_task_asking_twice_would_wait_for_itself(cluster: str) ->
                 assert users(a, b) == 2
         async with a.lock("x", timeout=5):
             pass
-        async with a.semaphore("s", 2), a.semaphore("s", 2):
-            pass
+
+
+@pytest.mark.parametrize("permits", [1, 2, 3])
+@on_each_loop
+async def test_a_task_that_is_in_by_all_permits_would_wait_for_itself(
+    cluster: str, permits: int
+) -> None:
+    async with members(cluster, 2) as nodes, AsyncExitStack() as stack:
+        semaphore = nodes[0].semaphore("s", permits)
+        for _ in range(permits):
+            await stack.enter_async_context(semaphore)
+        again = nodes[0].semaphore("s", permits, timeout=5)
+        for ask in (again.acquire, again.try_acquire, again.__aenter__):
+            with pytest.raises(peerlock.Deadlock, match="holds all permits of 's' already"):
+                await ask()
+        assert users(*nodes) == permits
+
+
+@on_each_loop
+async def test_a_task_waits_for_a_permit_that_somebody_else_may_give_back(
+    cluster: str,
+) -> None:
+    async with members(cluster, 2) as (a, b):
+        theirs = await b.semaphore("s", 2).acquire()
+        async with a.semaphore("s", 2) as mine:
+            waiting = asyncio.get_running_loop().call_soon(theirs.release)
+            async with a.semaphore("s", 2, timeout=5):
+                assert not waiting.cancelled()
+            with pytest.raises(peerlock.Conflict, match="with 2 permits, not 1"):
+                await a.semaphore("s", 1).acquire()
+            assert mine.state is State.HOLDING
+
+
+@on_each_loop
+async def test_a_task_may_give_its_permits_to_others_and_wait_for_one(cluster: str) -> None:
+    """As who starts so many workers, and one more when one of them is done."""
+    async with peerlock.join(cluster) as node:
+        semaphore, done = node.semaphore("s", 2), []
+
+        async def work(job: int, grant: Grant) -> None:
+            await asyncio.sleep(0)
+            grant.release()
+            done.append(job)
+
+        async with asyncio.TaskGroup() as group:
+            for job in range(10):
+                group.create_task(work(job, await semaphore.acquire(timeout=5)))
+        assert sorted(done) == list(range(10))
 
 
 # Terms

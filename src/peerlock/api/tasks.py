@@ -133,7 +133,8 @@ class Lock:
         self.cancel_on_loss = cancel_on_loss
         self._host = node.host
         self._pure = node.host.node
-        self._held: list[Grant] = []  # by which we were entered and not left yet
+        self._entered: list[Grant] = []  # by `async with`: who got it gives it back
+        self._acquired: list[Grant] = []  # otherwise: another task may give it back
 
     def __repr__(self) -> str:
         kind = "semaphore" if self.demand.permits else "lock"
@@ -141,13 +142,14 @@ class Lock:
 
     def locked(self) -> bool:
         """Whether somebody holds it through this very handle."""
-        return any(grant.state is State.HOLDING for grant in self._held)
+        held = self._entered + self._acquired
+        return any(grant.state is State.HOLDING for grant in held)
 
     async def __aenter__(self) -> Grant:
         grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, self.timeout)
-        self._held.append(grant)
+        self._entered.append(grant)
         return grant
 
     async def __aexit__(
@@ -157,7 +159,7 @@ class Lock:
         trace: TracebackType | None,
     ) -> None:
         try:
-            grant = self._mine()
+            grant = self._mine(self._entered, self._acquired)
         except NotHeld:
             if error is None:
                 raise
@@ -179,7 +181,7 @@ class Lock:
         grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, timeout)
-        self._held.append(grant)
+        self._acquired.append(grant)
         return grant
 
     async def try_acquire(self) -> Grant:
@@ -187,33 +189,26 @@ class Lock:
         grant = Grant(self, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, None, probe=True)
-        self._held.append(grant)
+        self._acquired.append(grant)
         return grant
 
     def release(self) -> None:
         """Give back what this task got by `acquire`."""
-        self._mine().release()
+        self._give_back(self._mine(self._acquired, self._entered))
 
     # For grants
 
     def release_grant(self, grant: Grant) -> None:
-        if grant in self._held:
-            self._held.remove(grant)
-        if grant.state is State.HOLDING:
-            self._pure.check_lease()
-        if grant.state is State.LOST:
-            if not self._still_cancelled(grant):
-                raise Lost(f"{self.name!r} was lost while it was held")
-            return
-        self._host.step(self._pure.release, grant)
-        grant.over()
-        self._host.flush()
+        for held in (self._acquired, self._entered):
+            if grant in held:
+                held.remove(grant)
+        self._give_back(grant)
 
     def check_lease(self) -> None:
         self._pure.check_lease()
 
     def cancels_owner_of(self, grant: Grant) -> bool:
-        return self.cancel_on_loss and grant in self._held
+        return self.cancel_on_loss and (grant in self._entered or grant in self._acquired)
 
     # Inside
 
@@ -240,6 +235,17 @@ class Lock:
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
 
+    def _give_back(self, grant: Grant) -> None:
+        if grant.state is State.HOLDING:
+            self._pure.check_lease()
+        if grant.state is State.LOST:
+            if not self._still_cancelled(grant):
+                raise Lost(f"{self.name!r} was lost while it was held")
+            return
+        self._host.step(self._pure.release, grant)
+        grant.over()
+        self._host.flush()
+
     def _probe(self, grant: Grant) -> None:
         """Is it in vain?  Again and again, for a new view takes the answers with it."""
         if grant.state is State.WAITING:
@@ -254,19 +260,26 @@ class Lock:
 
     def _must_not_wait_for_itself(self, grant: Grant) -> None:
         lock = self._pure.locks.get(self.name)
-        if lock is not None and grant.owner is not None and not self.demand.permits:
-            for holder in lock.holders:
-                if isinstance(holder, Grant) and holder.owner is grant.owner:
-                    raise Deadlock(f"this task holds {self.name!r} already")
+        if lock is None or grant.owner is None:
+            return
+        holders = (h for h in lock.holders if isinstance(h, Grant))
+        mine = [holder for holder in holders if holder.owner is grant.owner]
+        if mine and not self.demand.permits:
+            raise Deadlock(f"this task holds {self.name!r} already")
+        # Who starts workers may give each of them a permit, and wait until one is back.
+        stuck = [h for h in mine if h.demand == self.demand and h in h._handle._entered]
+        if stuck and len(stuck) == self.demand.permits:
+            raise Deadlock(f"this task holds all permits of {self.name!r} already")
 
-    def _mine(self) -> Grant:
-        """The last grant that this task got by us."""
-        held, me = self._held, current_task(self._host.loop)
-        if held and held[-1].owner is me:
-            return held.pop()
-        for i in range(len(held) - 1, -1, -1):
-            if held[i].owner is me:
-                return held.pop(i)
+    def _mine(self, first: list[Grant], then: list[Grant]) -> Grant:
+        """The last grant that this task got by us, from one of these lists."""
+        me = current_task(self._host.loop)
+        if first and first[-1].owner is me:
+            return first.pop()
+        for held in (first, then):
+            for i in range(len(held) - 1, -1, -1):
+                if held[i].owner is me:
+                    return held.pop(i)
         raise NotHeld(f"this task does not hold {self.name!r}")
 
     async def _out_of_a_lost_lock(self, grant: Grant, error: BaseException | None) -> None:
