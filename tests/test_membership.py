@@ -203,6 +203,31 @@ def test_one_looks_while_another_makes_the_database(
         assert first.me != made[0].result().me
 
 
+def test_somebody_writes_while_the_database_is_made_ready(
+    path: Path, one: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To change how it is written, SQLite wants it for itself, and does not wait."""
+    tried = 0
+    writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    class Disturbed(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            nonlocal tried
+            if statement == "PRAGMA journal_mode = WAL":
+                tried += 1
+                if tried == 1:
+                    writer.execute("BEGIN IMMEDIATE")
+                elif tried == 3:
+                    writer.execute("COMMIT")
+            return super().execute(statement, *values)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Disturbed))
+    with closing(writer):
+        one.join("/a")
+    assert tried == 3
+
+
 def test_many_threads_make_one_database(path: Path) -> None:
     """Whoever comes first makes it; nobody is turned away."""
     engines = [SqliteEngine(path, 60) for _ in range(20)]

@@ -329,9 +329,22 @@ class SqliteEngine:
             if not self._is_ours(db):
                 self._create(db)
             db.execute("COMMIT")
-        db.execute("PRAGMA journal_mode = WAL")
+        self._write_ahead(db)
         db.execute("PRAGMA synchronous = NORMAL")
         _number, self.cluster = self._row(db)  # which makes what its users share, too
+
+    def _write_ahead(self, db: sqlite3.Connection) -> None:
+        """Whoever is first changes to that; SQLite itself does not wait for others here."""
+        patient_until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > patient_until:
+                    raise
+            time.sleep(0.001)
 
     def _is_ours(self, db: sqlite3.Connection) -> bool:
         """False: there is nothing yet."""
