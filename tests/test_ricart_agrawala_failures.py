@@ -90,6 +90,13 @@ def test_nodes_may_fail_and_come_back_at_any_time(
     assert covered(cluster(nodes, requests, network)) == coverage
 
 
+@pytest.mark.parametrize("crashes", [0, 1, 3])
+def test_who_is_alone_comes_back_by_itself(crashes: int) -> None:
+    """There is no sponsor to ask: it is the whole group."""
+    network = Network(False, crashes=crashes, returns=True)
+    assert check(model(NAME, 1, 2, network)).holds
+
+
 def covered(chosen: Model) -> tuple[int, int, int]:
     """Nothing is wrong, and nobody waits for ever: time-outs go on, so look for circles."""
     search = Search(chosen)

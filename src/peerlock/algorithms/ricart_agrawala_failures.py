@@ -396,14 +396,16 @@ class RicartAgrawalaFailures(Peer):
     # A newcomer
 
     def join(self) -> None:
-        """Ask the next node to be our sponsor."""
-        self.standing = Standing.JOINING
+        """Ask the next node to be our sponsor; who is alone is the group by itself."""
         number = len(self.members)
-        if number > 1:
+        if number == 1:
+            self.settle()
+            return
+        self.standing = Standing.JOINING
+        self.sponsor = self.sponsor % number + 1
+        if self.sponsor == self.me:
             self.sponsor = self.sponsor % number + 1
-            if self.sponsor == self.me:
-                self.sponsor = self.sponsor % number + 1
-            self.ask(1 << self.sponsor, Join())
+        self.ask(1 << self.sponsor, Join())
 
     def receive_initialize(self, sponsor: NodeId, message: Initialize) -> None:
         if self.standing is not Standing.JOINING:
