@@ -527,7 +527,7 @@ def test_networks_that_cannot_be_are_refused(network: Network) -> None:
 
 
 def test_a_node_may_crash_again_when_it_is_back() -> None:
-    twice = Network(crashes=(Crash(1, 7.0, 9.0), Crash(1, 5.0, 7.0), Crash(2, 5.0)))
+    twice = Network(crashes=(Crash(1, 7.5, 9.0), Crash(1, 5.0, 7.0), Crash(2, 5.0, 5.0)))
     twice.must_make_sense(3)
 
 

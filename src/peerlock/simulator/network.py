@@ -55,7 +55,7 @@ class Crash:
         if not 1 <= self.node <= nodes:
             raise UsageError(f"node {self.node} cannot crash: there is no such node")
         must_be_times(self.at, self.at if self.back is None else self.back)
-        if self.back is not None and not self.at < self.back:
+        if self.back is not None and self.back < self.at:
             raise UsageError(
                 f"node {self.node} crashes at {self.at:g}, "
                 f"so it cannot be back at {self.back:g}"
@@ -88,7 +88,7 @@ class Network:
             crash.must_make_sense(nodes)
         ordered = sorted(self.crashes, key=lambda crash: (crash.node, crash.at))
         for before, after in pairwise(ordered):
-            is_down = before.back is None or before.back > after.at
+            is_down = before.back is None or before.back >= after.at
             if before.node == after.node and is_down:
                 raise UsageError(
                     f"node {after.node} cannot crash at {after.at:g}: it is down then"
