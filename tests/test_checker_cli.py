@@ -45,11 +45,11 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def check(capsys: pytest.CaptureFixture[str]) -> Any:
+def check(capfd: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: object) -> Done:
         with pytest.raises(SystemExit) as end:
             main(["check", *map(str, arguments)])
-        return Done(int(end.value.code or 0), *capsys.readouterr())
+        return Done(int(end.value.code or 0), *capfd.readouterr())
 
     return run
 
