@@ -30,11 +30,11 @@ class Done:
 
 
 @pytest.fixture
-def peerlock(capsys: pytest.CaptureFixture[str]) -> Any:
+def peerlock(capfd: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: object) -> Done:
         with pytest.raises(SystemExit) as end:
             main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return Done(int(end.value.code or 0), out, err)
 
     return run
@@ -137,6 +137,11 @@ def test_what_needs_a_broadcast_medium_runs_on_one(
             None,
         ),
         ("raymond-k", "permits", 3, 12),
+        ("ricart-agrawala-priority", "increments", "7,6,5,4,3,2,1", 12),
+        ("ricart-agrawala-bounded", "modulus", 20, 12),
+        ("ricart-agrawala-implicit", "bound", 4.5, 6),
+        ("ricart-agrawala-failures", "way", "d", 12),
+        ("suzuki-kasami-bounded", "limit", 1, None),
     ],
 )
 def test_settings_are_used_and_told(
@@ -157,6 +162,23 @@ def test_what_is_said_to_be_the_default_is_the_default(peerlock: Any, entry: Any
     ((option, value),) = unsaid["settings"].items()
     said = peerlock(*base, f"--{option}", value).json
     assert unsaid | {"seconds": 0} == said | {"seconds": 0}
+
+
+def test_what_is_chosen_makes_a_difference(peerlock: Any) -> None:
+    def run(name: str, *more: object) -> Any:
+        run = ("simulate", name, "-n", 5, "--entries", 100, "--json", *more)
+        return peerlock(*run).json
+
+    seldom, often = (run("suzuki-kasami-bounded", "--limit", n) for n in (20, 1))
+    assert seldom["messages_by_type"]["ACK"] < often["messages_by_type"]["ACK"] / 10
+    slow = ("ricart-agrawala-implicit", "--latency", "constant:3")
+    assert "violation" in run(*slow)
+    assert run(*slow, "--bound", 3.5)["max_inside"] == 1
+    ways = [
+        run("ricart-agrawala-failures", "--crash", "2@20-60", "--fifo", "--way", way)
+        for way in "abcde"
+    ]
+    assert len({str(way["messages_by_type"]) for way in ways}) > 1
 
 
 def test_every_kind_that_is_offered_can_be_run(peerlock: Any) -> None:
@@ -319,13 +341,25 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
             ["simulate", "helary-plouzeau-raynal", "--topology", "edges:1-2,2-3,3-1"],
             "write graph:",
         ),
+        (["simulate", "ricart-agrawala-bounded", "--modulus", "8"], "at least 9, not 8"),
+        (["simulate", "ricart-agrawala-bounded", "--modulus", "x"], "x"),
+        (["simulate", "ricart-agrawala-priority", "--increments", "0,1,1,1,1"], "least 1"),
+        (["simulate", "ricart-agrawala-implicit", "--bound", "nan"], "time above 0"),
+        (["simulate", "ricart-agrawala-failures", "--way", "f"], "a, b, c, d, e"),
+        (["simulate", "suzuki-kasami-bounded", "--limit", "0"], "at least 1, not 0"),
         (["compare", "lamport", "raymond", "--votes", "1"], "none of these is built on"),
         (["compare", "weighted-majority", "-n", "3,5", "--votes", "1,1,1"], "5 nodes"),
-        (["compare", "raymond-k", "--permits", "0"], "at least 1 must be let in"),
+        (
+            ["compare", "raymond-k", "--permits", "0"],
+            "--permits: it must be at least 1, not 0",
+        ),
         (["compare", "lamport", "--shared", "0.5"], "none of these lets readers"),
         (["compare", "lamport", "--shared", "2"], "0<=x<=1"),
         (["advise", "--permits", "3"], "--use semaphore"),
-        (["advise", "--use", "semaphore", "--permits", "0"], "at least 1 must be let in"),
+        (
+            ["advise", "--use", "semaphore", "--permits", "0"],
+            "--permits: it must be at least 1, not 0",
+        ),
         (["advise", "--shared", "0.3"], "--use 'shared lock'"),
         (["simulate", "lamport", "--load", "2"], "is no load"),
         (["simulate", "lamport", "--latency", "unifrom:1,2"], "did you mean uniform"),

@@ -10,6 +10,8 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
+from math import inf
 from typing import Any
 
 from peerlock.algorithms.agrawal_el_abbadi import AgrawalElAbbadi
@@ -132,14 +134,18 @@ class UsageError(ValueError):
 class Settings:
     """What can be chosen of algorithms, each as a user writes it; None is the default.
 
-    Who takes one more has it here, in SETTINGS, and made into an argument for its peers
-    in Algorithm.settings; the command line then has an option for it.
+    One more is to be here and in SETTINGS; the command line then has an option for it.
     """
 
     quorums: str | None = None
     topology: str | None = None
     permits: int | None = None
     votes: str | None = None
+    increments: str | None = None
+    modulus: int | None = None
+    limit: int | None = None
+    bound: float | None = None
+    way: str | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -147,22 +153,121 @@ class Settings:
         return {name: value for name, value in values.items() if value is not None}
 
 
+Value = str | float  # as a user writes it
+
+
 @dataclass(frozen=True)
 class Setting:
-    """How people write one of them."""
+    """How people write one of them, and what it becomes; given how many nodes there are."""
 
     form: str
     help: str
     type: type = str
+    default: Callable[[int], Value] = lambda nodes: ""  # unless an algorithm has its own
+    default_in_words: str = ""  # where it is not the same for all sizes
+    make: Callable[[Any, int], Any] | None = None  # None: each algorithm has its own way
 
 
+def _votes(text: str, nodes: int) -> Votes:
+    votes = _of_each_node("votes", text, nodes)
+    weighted(votes)  # complains
+    return votes
+
+
+def _increments(text: str, nodes: int) -> tuple[int, ...]:
+    increments = _of_each_node("increments", text, nodes)
+    return tuple(_at_least(1, increment, nodes) for increment in increments)
+
+
+def _of_each_node(what: str, text: str, nodes: int) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError(f"{text!r} are no {what}; write numbers, like 3,1,1")
+    if len(parts) != nodes:
+        raise ValueError(
+            f"{len(parts)} numbers of {what}, and {nodes} nodes: -n {len(parts)}"
+        )
+    return tuple(map(int, parts))
+
+
+def _at_least(least: int, number: int, nodes: int) -> int:
+    if number < least:
+        raise ValueError(f"it must be at least {least}, not {number}")
+    return number
+
+
+def _modulus(number: int, nodes: int) -> int:
+    return _at_least(2 * nodes - 1, number, nodes)
+
+
+def _bound(time: float, nodes: int) -> float:
+    if not 0 < time < inf:
+        raise ValueError(f"a bound on delay is a time above 0, not {time:g}")
+    return time
+
+
+def _way(letter: str, nodes: int) -> str:
+    if letter not in WAYS:
+        raise ValueError(f"there is no way {letter!r}; there are {', '.join(WAYS)}")
+    return letter
+
+
+DEFAULT_PERMITS = 2
+WAYS = "abcde"
 SETTINGS: Mapping[str, Setting] = {
-    "quorums": Setting("KIND", "plane, grid, majority, tree, triangle …: see show NAME."),
+    "quorums": Setting(
+        "KIND",
+        "plane, grid, majority, tree, triangle …: see show NAME.",
+        default=lambda nodes: "plane",
+    ),
     "topology": Setting(
         "KIND", "ring, line, star, tree, tree:K, edges:1-2,2-3,… or graph:1-2,2-3,3-1,…"
     ),
-    "permits": Setting("K", "How many may be inside, for semaphores.", int),
-    "votes": Setting("V1,V2,…", "How many votes each node has, like 3,1,1."),
+    "permits": Setting(
+        "K",
+        "How many may be inside, for semaphores.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "votes": Setting(
+        "V1,V2,…",
+        "How many votes each node has, like 3,1,1.",
+        default=lambda nodes: ",".join(map(str, untied(nodes))),
+        default_in_words="1 each, and 2 at node 1 if N is even",
+        make=_votes,
+    ),
+    "increments": Setting(
+        "I1,I2,…",
+        "By how much each node counts up; a larger step is a lower priority.",
+        default=lambda nodes: ",".join(map(str, range(1, nodes + 1))),
+        default_in_words="1,2,…,N",
+        make=_increments,
+    ),
+    "modulus": Setting(
+        "M",
+        "Sequence numbers are below M.",
+        int,
+        lambda nodes: 2 * nodes - 1,
+        "2N−1, which is the least",
+        _modulus,
+    ),
+    "limit": Setting(
+        "L",
+        "Requests between two rounds of acknowledgements.",
+        int,
+        lambda nodes: 2,
+        make=partial(_at_least, 1),
+    ),
+    "bound": Setting(
+        "TIME", "No message takes as long.", float, lambda nodes: 1.5, make=_bound
+    ),
+    "way": Setting(
+        "|".join(WAYS),
+        "How a newcomer learns of the highest number; e needs --fifo.",
+        default=lambda nodes: "a",
+        make=_way,
+    ),
 }
 
 
@@ -227,7 +332,7 @@ class Algorithm:
         quorums: str | None = None,
         topology: str | None = None,
         permits: int | None = None,
-        **more: str | int | None,
+        **more: Value | None,
     ) -> dict[str, Any]:
         """Arguments to make the peers with, from what a user has chosen of SETTINGS."""
         if nodes < 1:
@@ -240,20 +345,15 @@ class Algorithm:
                 made |= self._made(name, value, nodes)
         return made
 
-    def used(self, nodes: int, **chosen: str | int | None) -> dict[str, Any]:
+    def used(self, nodes: int, **chosen: Value | None) -> dict[str, Any]:
         """What was chosen, or what is used if nothing was."""
         if not self.takes:
             return {}
         given = chosen.get(self.takes)
         return {self.takes: self.default_for(nodes) if given is None else given}
 
-    def default_for(self, nodes: int) -> str | int:
-        match self.takes:
-            case "permits":
-                return DEFAULT_PERMITS
-            case "votes":
-                return ",".join(map(str, untied(nodes)))
-        return self.default or "plane"
+    def default_for(self, nodes: int) -> Value:
+        return self.default or SETTINGS[self.takes].default(nodes)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -271,16 +371,17 @@ class Algorithm:
         if self.takes != name:
             raise UsageError(f"{self.name} {NOT_BUILT_ON} {name}; {takers(name)}")
 
-    def _made(self, name: str, value: str | int, nodes: int) -> dict[str, Any]:
+    def _made(self, name: str, value: Any, nodes: int) -> dict[str, Any]:
         if name == "quorums":
-            return self._quorums(str(value), nodes)
+            return self._quorums(value, nodes)
         if name == "topology":
-            return {name: self._topology(str(value), nodes)}
-        if name == "votes":
-            return {name: parse_votes(str(value), nodes)}
-        if int(value) < 1:
-            raise UsageError(f"at least 1 must be let in, not {value}")
-        return {name: int(value)}
+            return {name: self._topology(value, nodes)}
+        make = SETTINGS[name].make
+        assert make is not None
+        try:
+            return {name: make(value, nodes)}
+        except ValueError as error:
+            raise UsageError(f"--{name}: {error}") from None
 
     @property
     def _own_sets(self) -> Mapping[str, Callable[[int], Any]]:
@@ -318,7 +419,6 @@ SETS: Mapping[str, Mapping[str, Callable[[int], Any]]] = {
     "agreement": agreements.KINDS,
 }
 TREES = ("line", "star", "tree", "edges")
-DEFAULT_PERMITS = 2
 
 CATALOGUE: tuple[Algorithm, ...] = (
     Algorithm(
@@ -356,6 +456,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="2(N−1)",
+        takes="modulus",
         serves=("lock",),
     ),
     Algorithm(
@@ -365,6 +466,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="2(N−1)",
+        takes="increments",
         serves=("lock",),
     ),
     Algorithm(
@@ -392,6 +494,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="(N−1) light … 3(N−1) heavy",
+        takes="bound",
         timely=True,
         outlasting=("silence",),
     ),
@@ -418,6 +521,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1980,
         family="permission",
         messages="2(N−1) when nothing fails",
+        takes="way",
         outlasting=("reply", "probe", "restart", "settle"),
         exhibit=Exhibit(crashes=1, returns=True),
     ),
@@ -562,6 +666,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         year=1985,
         family="token",
         messages="0 or N, and N−1 more every L requests of a node",
+        takes="limit",
     ),
     Algorithm(
         name="mizuno-neilsen-rao",
@@ -1159,22 +1264,6 @@ def quorum_system(kind: str, nodes: int) -> QuorumSystem:
     if nodes < 1:
         raise UsageError(f"a quorum system needs at least 1 node, not {nodes}")
     return SYSTEMS[kind](nodes)
-
-
-def parse_votes(text: str, nodes: int) -> Votes:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise UsageError(f"{text!r} are no votes; write numbers, like 3,1,1")
-    if len(parts) != nodes:
-        raise UsageError(
-            f"{len(parts)} numbers of votes, and {nodes} nodes: -n {len(parts)}"
-        )
-    try:
-        votes = tuple(map(int, parts))
-        weighted(votes)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return votes
 
 
 def unknown(what: str, name: str, known: list[str], listed: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm, Bound, UsageError, algorithm
+from peerlock.algorithms.catalogue import Algorithm, Bound, UsageError, Value, algorithm
 from peerlock.core.peer import NodeId, Peer, state_fields
 
 
@@ -74,7 +74,7 @@ def model(
     quorums: str | None = None,
     topology: str | None = None,
     permits: int | None = None,
-    **more: str | int | None,
+    **more: Value | None,
 ) -> Model:
     """A cluster of an algorithm of the catalogue, on the network that its card asks for.
 

@@ -41,9 +41,8 @@ def described(entry: Algorithm) -> str:
 
 
 def by_default(entry: Algorithm) -> str:
-    if entry.takes == "votes":
-        return "by default 1 each, and 2 at node 1 if N is even"
-    return f"by default {entry.default_for(1)}"
+    words = SETTINGS[entry.takes].default_in_words or entry.default_for(1)
+    return f"by default {words}"
 
 
 def in_words(used: Mapping[str, Any]) -> str:
