@@ -237,6 +237,7 @@ def test_a_violation_has_exit_code_1_a_story_and_a_trace(
     told = peerlock(*wrong, "--json")
     assert told.code == 1
     assert "deadlock" in told.json["violation"]
+    assert told.json["settings"] == {"quorums": "plane"}
 
 
 def test_loss_duplication_crashes_and_partitions_are_options(peerlock: Any) -> None:

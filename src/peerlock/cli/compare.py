@@ -73,7 +73,8 @@ def compare(
 ) -> None:
     """Compare algorithms NAMES: messages, waiting and fairness, over many runs.
 
-    Quorums, a topology, permits and votes are for those of them that take these.
+    Quorums, a topology, permits, votes and the like are for those of them that take
+    these; see peerlock show NAME.
     """
     experiment = Experiment(
         algorithms=tuple(dict.fromkeys(names)),

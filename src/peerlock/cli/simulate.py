@@ -102,7 +102,7 @@ def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
             )
     except Violation as violation:
         with exit_with(1):
-            explain(violation, paths, as_json)
+            explain(scenario, violation, paths, as_json)
     seconds = time.perf_counter() - began
     if trace is not None:
         for path in paths:
@@ -228,7 +228,9 @@ def spread(times: Summary) -> str:
     )
 
 
-def explain(violation: Violation, paths: tuple[Path, ...], as_json: bool) -> None:
+def explain(
+    scenario: Scenario, violation: Violation, paths: tuple[Path, ...], as_json: bool
+) -> None:
     """How it came about: the whole way into the files, its end on the terminal."""
     assert violation.trace is not None
     for path in paths:
@@ -239,6 +241,7 @@ def explain(violation: Violation, paths: tuple[Path, ...], as_json: bool) -> Non
             {
                 "algorithm": violation.trace.algorithm,
                 "nodes": violation.trace.nodes,
+                "settings": settings_of(scenario),
                 "seed": violation.trace.seed,
                 "violation": violation.text,
                 "trace": story,
