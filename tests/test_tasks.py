@@ -727,6 +727,18 @@ async def test_lost_is_true_as_soon_as_it_is_lost(cluster: str) -> None:
 
 
 @on_each_loop
+async def test_who_stops_waiting_for_the_loss_may_wait_for_it_again(cluster: str) -> None:
+    async with members(cluster, 2) as (a, _):
+        grant = await a.lock("x").acquire()
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(grant.lost, 0.001)
+        assert not grant.lost.done()
+        await put_out(cluster, a)
+        assert await grant.lost is True
+
+
+@on_each_loop
 async def test_lost_is_false_when_it_was_released(cluster: str) -> None:
     async with peerlock.join(cluster) as node:
         grant = await node.lock("x").acquire()
@@ -826,6 +838,39 @@ async def test_on_loss_who_acquired_without_a_block_is_cancelled_too(cluster: st
                 await asyncio.sleep(60)
             finally:
                 grant.release()
+        assert not task.cancelling()
+
+
+@on_each_loop
+async def test_a_task_that_finds_the_loss_by_itself_is_not_cancelled_for_it_later(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as node:
+        lock = node.lock("x", cancel_on_loss=True)
+        grant = await lock.acquire()
+        node.host.node.renewed(0.0)
+        assert grant.is_lost
+        with pytest.raises(peerlock.Lost):
+            grant.release()
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        await until(lambda: node.host.node.member)
+        with pytest.raises(peerlock.Lost):
+            async with lock as grant:
+                node.host.node.renewed(0.0)
+                assert grant.is_lost
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        await until(lambda: node.host.node.member)
+        with pytest.raises(peerlock.Lost, match="the body was cancelled"):
+            async with lock as grant:
+                node.host.node.renewed(0.0)
+                assert grant.is_lost
+                await asyncio.sleep(60)
+        task = asyncio.current_task()
+        assert task is not None
         assert not task.cancelling()
 
 
@@ -955,6 +1000,30 @@ async def test_cancelled_at_whatever_point_an_acquire_leaves_nothing_behind(
             return await lock.acquire()
 
         await Scene(nodes, held).play(work)
+
+
+@on_each_loop
+async def test_what_fails_while_it_is_asked_for_leaves_nothing_behind(
+    cluster: str,
+) -> None:
+    async with members(cluster, 2) as (a, b):
+        flush, failures = a.host.flush, 1
+
+        def fail() -> None:
+            nonlocal failures
+            failures -= 1
+            if not failures:
+                raise ZeroDivisionError
+            flush()
+
+        async with b.lock("x"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(a.host, "flush", fail)
+                with pytest.raises(ZeroDivisionError):
+                    await a.lock("x").acquire()
+            assert users(a, b) == 1
+        async with b.lock("x", timeout=5):
+            pass
 
 
 @on_each_loop

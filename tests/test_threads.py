@@ -3,6 +3,7 @@
 # How a block is left is what is tested here.
 # ruff: noqa: PT012, SIM117
 
+import asyncio
 import faulthandler
 import multiprocessing
 import os
@@ -26,6 +27,7 @@ import peerlock
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.threads import Grant, Lock, LockNode
 from peerlock.membership.place import engine_for
+from peerlock.runtime.host import Host
 
 lock_tests: Any = pytest.importorskip(
     "test.lock_tests", reason="CPython's tests are not here"
@@ -497,6 +499,29 @@ def test_ctrl_c_while_waiting_leaves_nothing_behind(
             assert users(node, other) == 1
     with other.lock("x", timeout=PATIENCE):
         pass
+
+
+@pytest.mark.parametrize("when", ["at its beginning", "at its end"])
+def test_ctrl_c_while_joining_leaves_no_member_behind(
+    cluster: str, node: LockNode, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    main, threads, start = threading.get_ident(), threading.active_count(), Host.start
+
+    async def interrupted(host: Host) -> None:
+        if when == "at its end":
+            await start(host)
+        signal.pthread_kill(main, signal.SIGINT)
+        if when == "at its beginning":
+            await start(host)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Host, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        peerlock.sync.join(cluster)
+    engine = engine_for(cluster, None)
+    assert len(asyncio.run(engine.read()).members) == 1
+    engine.close()
+    until(lambda: threading.active_count() <= threads)
 
 
 def test_ctrl_c_in_the_middle_of_anything(node: LockNode, other: LockNode) -> None:

@@ -61,7 +61,7 @@ class Grant(Waiter):
     @property
     def lost(self) -> asyncio.Future[bool]:
         """Await it: True as soon as the lock is lost, False when it is released."""
-        if self._lost is None:
+        if self._lost is None or self._lost.cancelled():
             self._lost = asyncio.get_running_loop().create_future()
             if self.state is not State.HOLDING:
                 self._lost.set_result(self.is_lost)
@@ -95,8 +95,8 @@ class Grant(Waiter):
     def on_lost(self) -> None:
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(True)
-        if self.owner is not None and self._handle.cancels_owner_of(self):
-            self.cancelled = self.owner.cancel(f"lost {self.name!r}")
+        if self.owner is not None and self._handle.cancel_on_loss:
+            self._handle.cancel_owner_of(self, self.owner)
 
     # What the handle tells us
 
@@ -207,8 +207,14 @@ class Lock:
     def check_lease(self) -> None:
         self._pure.check_lease()
 
-    def cancels_owner_of(self, grant: Grant) -> bool:
-        return self.cancel_on_loss and (grant in self._entered or grant in self._acquired)
+    def cancel_owner_of(self, grant: Grant, owner: asyncio.Task[Any]) -> None:
+        if grant not in self._entered and grant not in self._acquired:
+            return  # it has not come in yet, or it is out already
+        if current_task(self._host.loop) is owner:
+            # It has just found out, and may go out by itself before it waits again.
+            self._host.loop.call_soon(self.cancel_owner_of, grant, owner)
+        else:
+            grant.cancelled = owner.cancel(f"lost {self.name!r}")
 
     # Inside
 

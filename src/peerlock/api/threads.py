@@ -312,6 +312,7 @@ class LockNode:
         try:
             self._do(host.start())
         except BaseException:
+            self._do(self._undo_start())
             self._stop_loop()
             raise
         mind_forks(host)
@@ -359,6 +360,14 @@ class LockNode:
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _undo_start(self) -> None:
+        """However far it has come: who was interrupted by Ctrl-C does not know."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.host.stop()
 
     def _stop_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
