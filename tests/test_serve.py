@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 from typing import cast
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -48,11 +49,16 @@ class Server:
 
     def until(self, **wanted: object) -> dict[str, object]:
         """The next line of the log that says all of this."""
-        for line in self.log:
-            told = dict(json.loads(line))
-            if wanted.items() <= told.items():
-                return told
-        raise AssertionError(f"it ended without {wanted}")
+        too_late = Timer(DEADLINE, self.process.kill)
+        too_late.start()
+        try:
+            for line in self.log:
+                told = dict(json.loads(line))
+                if wanted.items() <= told.items():
+                    return told
+        finally:
+            too_late.cancel()
+        raise AssertionError(f"it ended, or was ended by us, without {wanted}")
 
     def get(self, page: str, method: str = "GET") -> tuple[int, str]:
         question = Request(f"http://{self.address}{page}", method=method)
