@@ -2,14 +2,15 @@
 
 Exactly, if it can be counted how many sets of nodes contain a quorum: some constructions
 know it, as any majority will do and not only those in their table; otherwise by deciding
-one node after the other.  Where that takes too long, by trial: each node draws a number and
-is up if that is less than p, so that one trial tells from which p on a quorum is left.
+one node after the other, or by adding up votes.  Where that takes too long, by trial: each
+node draws a number and is up if that is less than p, so that one trial tells from which p
+on a quorum is left.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import comb, fsum, sqrt
@@ -19,6 +20,7 @@ from random import Random
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.hitting import OutOfEffort
 from peerlock.core.quorums import QuorumSystem
+from peerlock.core.weighted import WeightedVotes, survivals
 
 EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
 TRIALS = 2_000
@@ -57,12 +59,18 @@ class Availability:
 def availability(
     system: QuorumSystem, effort: int = EFFORT, trials: int = TRIALS, seed: int = 1
 ) -> Availability:
-    if system.known_survivals is not None:
-        return Availability(system.nodes, system.known_survivals())
     try:
-        return Availability(system.nodes, Counting(effort).count(system))
+        return Availability(system.nodes, counted(system, effort))
     except OutOfEffort:
         return Availability(system.nodes, thresholds=by_trial(system, trials, seed))
+
+
+def counted(system: QuorumSystem, effort: int) -> Counts:
+    if system.known_survivals is not None:
+        return system.known_survivals()
+    if isinstance(system, WeightedVotes):
+        return survivals(system.votes, effort)
+    return Counting(effort).count(system)
 
 
 class Counting:
@@ -131,12 +139,19 @@ def added(a: Sequence[int], b: Sequence[int]) -> Counts:
 
 
 def by_trial(system: QuorumSystem, trials: int, seed: int) -> tuple[float, ...]:
-    rng = Random(seed)
+    rng, left = Random(seed), leaving(system)
+    return tuple(sorted(one_trial(system.nodes, left, rng) for _ in range(trials)))
+
+
+def leaving(system: QuorumSystem) -> Callable[[Nodes], bool]:
+    """Whether those that are up contain a quorum."""
+    if isinstance(system, WeightedVotes):
+        return lambda up: system.wins(nodes_in(up))
     quorums = sorted(system.essential, key=int.bit_count)
-    return tuple(sorted(one_trial(system.nodes, quorums, rng) for _ in range(trials)))
+    return lambda up: any(quorum & up == quorum for quorum in quorums)
 
 
-def one_trial(nodes: int, quorums: Sequence[Nodes], rng: Random) -> float:
+def one_trial(nodes: int, left: Callable[[Nodes], bool], rng: Random) -> float:
     """The least p that leaves a quorum: nodes come up in the order of their draws."""
     draws = sorted((rng.random(), j) for j in range(1, nodes + 1))
     too_few, enough = 0, nodes
@@ -145,8 +160,7 @@ def one_trial(nodes: int, quorums: Sequence[Nodes], rng: Random) -> float:
         up_to.append(up_to[-1] | 1 << j)
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        up = up_to[middle]
-        if any(quorum & up == quorum for quorum in quorums):
+        if left(up_to[middle]):
             enough = middle
         else:
             too_few = middle

@@ -7,15 +7,30 @@ quicker to reach, is given more votes; one that has none is never asked.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from peerlock.core.hitting import OutOfEffort
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem
 
 Votes = tuple[int, ...]  # votes[i - 1] are those of node i
+
+ENTRY = 100  # bytes that a count takes, however small it is
+UNIT = 2_500  # bytes of counts to a unit of effort
+AT_ONCE = 20  # of all the effort one part in so many may be in memory at a time
+
+
+@dataclass(frozen=True)
+class WeightedVotes(QuorumSystem):
+    """The table shows the quorum that each node asks; any other set that wins will do."""
+
+    votes: Votes = field(default=(), repr=False)
+
+    def wins(self, nodes: Iterable[NodeId]) -> bool:
+        return 2 * sum(self.votes[j - 1] for j in nodes) > sum(self.votes)
 
 
 def untied(n: int) -> Votes:
@@ -26,7 +41,7 @@ def untied(n: int) -> Votes:
 
 
 @lru_cache
-def weighted(votes: Votes) -> QuorumSystem:
+def weighted(votes: Votes) -> WeightedVotes:
     """For each node itself and the fewest others that make it more than half.
 
     Those with most votes are the fewest.  Among equals node i takes those that follow it
@@ -41,11 +56,8 @@ def weighted(votes: Votes) -> QuorumSystem:
     if not any(votes):
         raise ValueError("somebody must have a vote")
     quorums = tuple(_fewest(i, votes) for i in range(1, len(votes) + 1))
-    return QuorumSystem(
-        "weighted",
-        quorums,
-        known_resilience=_survived(votes),
-        known_survivals=lambda: _survivals(votes),
+    return WeightedVotes(
+        "weighted", quorums, known_resilience=_survived(votes), votes=votes
     )
 
 
@@ -59,24 +71,47 @@ def _fewest(node: NodeId, votes: Votes) -> Quorum:
     return tuple(sorted(asked[:enough]))
 
 
-def _win(nodes: Iterable[NodeId], votes: Votes) -> bool:
-    return 2 * sum(votes[j - 1] for j in nodes) > sum(votes)
-
-
 def _survived(votes: Votes) -> int:
     """How many failures, of whichever nodes, leave more than half of the votes."""
-    nodes = sorted(range(1, len(votes) + 1), key=lambda j: votes[j - 1])  # best go first
-    return sum(_win(nodes[:left], votes) for left in range(len(nodes)))
+    together = accumulate(sorted(votes))  # best go first
+    return sum(2 * left > sum(votes) for left in together) - 1
 
 
-def _survivals(votes: Votes) -> tuple[int, ...]:
-    """How many sets of k nodes have more than half of all votes."""
-    sets = Counter({(0, 0): 1})  # by how many nodes, with how many votes together
-    for vote in votes:
-        for (size, total), number in list(sets.items()):
-            sets[size + 1, total + vote] += number
-    found = [0] * (len(votes) + 1)
-    for (size, total), number in sets.items():
-        if 2 * total > sum(votes):
-            found[size] += number
-    return tuple(found)
+def survivals(votes: Votes, effort: int) -> tuple[int, ...]:
+    """How many sets of k nodes have more than half of all votes, for k = 0, 1, …
+
+    The nodes decide one after the other, those with most votes first.  Sets with equal
+    votes are counted together, by size: in one integer, a field for each size.  Those that
+    have won, and those that cannot win any more, need not be told apart.
+    """
+    width = len(votes) + 1  # of a field: there are fewer than 2^n sets of any size
+    need, left = sum(votes) // 2 + 1, sum(votes)
+    undecided, won = {0: 1}, 0
+    at_once = effort // AT_ONCE
+    for decided, vote in enumerate(sorted(votes, reverse=True)):
+        size = 1 + len(undecided) * (ENTRY + decided * width // 8) // UNIT
+        effort -= size
+        if size > at_once or effort < 0:
+            raise OutOfEffort
+        left -= vote
+        won += won << width  # without this node, and with it
+        undecided, more = _joined(undecided, vote, need, left, width)
+        won += more
+    return tuple(won >> k * width & (1 << width) - 1 for k in range(width))
+
+
+def _joined(
+    undecided: dict[int, int], vote: int, need: int, left: int, width: int
+) -> tuple[dict[int, int], int]:
+    """A node joins each of the sets, or does not; also the sets that win by that."""
+    found: dict[int, int] = {}
+    won = 0
+    for votes, sets in undecided.items():
+        if votes + left >= need:
+            found[votes] = found.get(votes, 0) + sets
+        votes += vote
+        if votes >= need:
+            won += sets << width
+        elif votes + left >= need:
+            found[votes] = found.get(votes, 0) + (sets << width)
+    return found, won
