@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,24 +15,29 @@ from peerlock.algorithms.catalogue import (
 from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
     Finite,
-    console,
     json_option,
     must_be_writable,
     nodes_option,
     permits_option,
-    plain_table,
     print_json,
 )
-from peerlock.core.availability import Availability, availability
-from peerlock.core.coterie import k_coterie, most_disjoint
+from peerlock.cli.quorum_report import Paired, described, of_agreement, of_structure, show
+from peerlock.core.agreements import KINDS as AGREEMENTS
+from peerlock.core.availability import availability
+from peerlock.core.coterie import k_coterie
+from peerlock.core.information import KINDS as STRUCTURES
 from peerlock.core.quorums import QuorumSystem
 from peerlock.core.systems import SYSTEMS
 from peerlock.core.weighted import weighted
-from peerlock.lab.load import Optimum, optimal_load
 from peerlock.lab.plot_quorums import plot_availability
 
-SHOWN = 60  # rows; more are for programs
-KINDS = (*SYSTEMS, "k-coterie")
+AGREEMENT, STRUCTURE = "agreement:", "sanders:"
+KINDS = (
+    *SYSTEMS,
+    "k-coterie",
+    *(AGREEMENT + name for name in AGREEMENTS),
+    *(STRUCTURE + name for name in STRUCTURES),
+)
 
 
 @click.command()
@@ -73,24 +77,43 @@ def quorums(
       plane             the projective plane, or Maekawa's Method 1 where there is none
       grid              a row and a column: Maekawa's Method 2
       majority          more than half of the nodes
-      triangle          about √(2N); -columns and -rows are its two schemes, unbalanced
+      triangle          about √(2N); half of the nodes by either of its two schemes,
+      triangle-columns  all by the first,
+      triangle-rows     all by the second
       tree              a path from the root to a leaf (Agrawal, El Abbadi)
       weighted          more than half of the votes; --votes 3,1,1
       k-coterie         quorums of which k do not meet; --permits K
+
+    \b
+    or a quorum agreement: whom to ask for the token, and whom to tell that one has it;
+    each set of the first kind meets each of the second (Mizuno, Neilsen, Rao)
+      agreement:grid-set       ask a row, tell a column
+      agreement:plane          ask and tell a line of the plane
+      agreement:tree           ask and tell a path from the root to a leaf
+      agreement:suzuki-kasami  ask all others, tell nobody
+
+    \b
+    or an information structure: whom to ask, and whom to inform that one has left
+    (Sanders)
+      sanders:ricart-agrawala  ask all, inform nobody else
+      sanders:maekawa          ask and inform a line of the plane
     """
-    system = chosen(kind, nodes, permits, votes)
+    made = chosen(kind, nodes, permits, votes)
+    system = made.entry if isinstance(made, Paired) else made
     if path is not None:
         must_be_a_figure(path)
     found = availability(system)
     if path is not None:
         plot_availability(system, found, path)
     if as_json:
-        print_json(described(system, found, up))
+        print_json(described(made, found, up))
     else:
-        show(system, found, up)
+        show(made, found, up)
 
 
-def chosen(kind: str, nodes: int, permits: int | None, votes: str | None) -> QuorumSystem:
+def chosen(
+    kind: str, nodes: int, permits: int | None, votes: str | None
+) -> QuorumSystem | Paired:
     if kind not in KINDS:
         raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
     if votes is not None and kind != "weighted":
@@ -100,6 +123,10 @@ def chosen(kind: str, nodes: int, permits: int | None, votes: str | None) -> Quo
     try:
         if kind == "k-coterie":
             return k_coterie(nodes, DEFAULT_PERMITS if permits is None else permits)
+        if kind.startswith(AGREEMENT):
+            return of_agreement(AGREEMENTS[kind.removeprefix(AGREEMENT)](nodes))
+        if kind.startswith(STRUCTURE):
+            return of_structure(STRUCTURES[kind.removeprefix(STRUCTURE)](nodes))
         return (
             quorum_system(kind, nodes) if votes is None else weighted(parsed(votes, nodes))
         )
@@ -124,83 +151,3 @@ def parsed(votes: str, nodes: int) -> tuple[int, ...]:
             f"{len(parts)} numbers of votes, and {nodes} nodes: -n {len(parts)}"
         )
     return tuple(map(int, parts))
-
-
-def show(system: QuorumSystem, found: Availability, up: float) -> None:
-    table = plain_table("node", "asks", numbers=frozenset({0}))
-    for node in range(1, min(system.nodes, SHOWN) + 1):
-        table.add_row(str(node), " ".join(map(str, system.of(node))))
-    out = console()
-    out.print(table)
-    if system.nodes > SHOWN:
-        out.print(f"[dim]… and {system.nodes - SHOWN} more: --json has them all[/]")
-    sizes = system.sizes
-    out.print(
-        f"\n{meeting(system)}, "
-        f"{said(system.minimal, 'none contains another', 'some contain another')}, "
-        f"{said(system.symmetric, 'all nodes alike', 'nodes not all alike')}\n"
-        f"sizes {sizes.min} to {sizes.max}, mean {sizes.mean:.2f}\n"
-        f"the busiest node takes part in {system.load:.1%} of all requests"
-        f"{at_best(system)}\n"
-        f"a quorum is left whichever {system.resilience} nodes fail"
-        f"{said(system.resilience_exact, '', ', or more: the search was cut short')}\n"
-        f"if each node is up with probability {up:g}, a quorum is left with "
-        f"{found.at(up):.6g}{by_trial(found, up)}"
-    )
-
-
-def meeting(system: QuorumSystem) -> str:
-    if system.intersecting:
-        return "any two meet"
-    if system.kind != "k-coterie":
-        return "NOT ANY TWO MEET"
-    k = most_disjoint(system)
-    return f"{k} that do not meet can be found, of any {k + 1} two meet"
-
-
-def at_best(system: QuorumSystem) -> str:
-    best = optimum(system)
-    if best is None:
-        return "\n[dim]the least that this could be needs scipy: peerlock\\[lab][/]"
-    exactly = f", {best.exact}" if best.exact is not None else ""
-    return f", and in {best.load:.1%} if quorums are chosen as well as can be{exactly}"
-
-
-def optimum(system: QuorumSystem) -> Optimum | None:
-    try:
-        return optimal_load(system)
-    except UsageError:
-        return None
-
-
-def by_trial(found: Availability, up: float) -> str:
-    if found.exact:
-        return ""
-    return f" ± {found.standard_error(up):.1g}, by {len(found.thresholds):,} trials"
-
-
-def said(holds: bool, yes: str, no: str) -> str:
-    return yes if holds else no
-
-
-def described(system: QuorumSystem, found: Availability, up: float) -> dict[str, Any]:
-    sizes, best = system.sizes, optimum(system)
-    return {
-        "kind": system.kind,
-        "nodes": system.nodes,
-        "quorums": {str(i): list(system.of(i)) for i in range(1, system.nodes + 1)},
-        "intersecting": system.intersecting,
-        "disjoint": most_disjoint(system),
-        "minimal": system.minimal,
-        "symmetric": system.symmetric,
-        "sizes": {"min": sizes.min, "mean": sizes.mean, "max": sizes.max},
-        "load": system.load,
-        "optimal_load": None if best is None else best.load,
-        "optimal_load_exact": str(best.exact) if best and best.exact is not None else None,
-        "resilience": system.resilience,
-        "resilience_exact": system.resilience_exact,
-        "p": up,
-        "availability": found.at(up),
-        "availability_exact": found.exact,
-        "availability_error": found.standard_error(up),
-    }

@@ -9,12 +9,15 @@ Velazquez, which uses them for the algorithm of Mizuno, Neilsen and Rao.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
+from itertools import product
 from math import isqrt
 from operator import or_
 
+from peerlock.core.availability import smallest
+from peerlock.core.bits import Nodes
 from peerlock.core.hitting import membership_of
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem, plane
@@ -28,6 +31,9 @@ class QuorumAgreement:
     kind: str
     request: tuple[Quorum, ...]
     acquired: tuple[Quorum, ...]
+
+    # What an entry takes, where more is known of that than follows from the sets.
+    known_entry: QuorumSystem | None = field(default=None, repr=False, compare=False)
 
     @property
     def nodes(self) -> int:
@@ -52,6 +58,40 @@ class QuorumAgreement:
             for i, asked in enumerate(self.request)
         )
 
+    @cached_property
+    def entry(self) -> QuorumSystem:
+        """Who has to be up for an entry: those of a set of Q and of a set of Q⁻¹."""
+        known = self.known_entry or entries(self.request, self.acquired)
+        return replace(known, kind=f"agreement:{self.kind}")
+
+
+@dataclass(frozen=True)
+class Entries(QuorumSystem):
+    """A set of one half and one of the other, whichever; the table has each node's own."""
+
+    halves: tuple[QuorumSystem, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def essential(self) -> tuple[Nodes, ...]:
+        pairs = product(*(one.essential for one in self.halves))
+        return tuple(sorted(smallest({reduce(or_, pair) for pair in pairs})))
+
+    @cached_property
+    def minimal(self) -> bool:
+        return all(one.minimal for one in self.halves)
+
+
+def entries(asked: Sequence[Quorum], told: Sequence[Quorum]) -> Entries:
+    halves = half(asked), half(told)
+    own = zip(*(one.quorums for one in halves), strict=True)
+    return Entries("", tuple(tuple(sorted({*a, *b})) for a, b in own), halves=halves)
+
+
+def half(sets: Sequence[Quorum]) -> QuorumSystem:
+    """As a quorum system, which counts a node itself among those that it asks."""
+    quorums = tuple(tuple(sorted({i, *some})) for i, some in enumerate(sets, 1))
+    return QuorumSystem("half", quorums)
+
 
 @lru_cache
 def grid_set(n: int) -> QuorumAgreement:
@@ -60,13 +100,18 @@ def grid_set(n: int) -> QuorumAgreement:
     To get and to tell takes a message to each node of a row and of a column, and each
     node of the column may answer; with rows of √(2n) that is least.  A short last row
     is completed from the row above.
+
+    To break all entries, nodes must meet all rows or all columns, and columns are more.
+    The fewest are one for each full row, the last of them where it completes the short
+    row: one failure less is safe.
     """
     _require_a_node(n)
     width = min(isqrt(2 * n - 1) + 1, n)
     members = range(1, n + 1)
     rows = tuple(_row(i, n, width) for i in members)
     columns = tuple(tuple(range((i - 1) % width + 1, n + 1, width)) for i in members)
-    return QuorumAgreement("grid-set", rows, columns)
+    known = replace(entries(rows, columns), known_resilience=n // width - 1)
+    return QuorumAgreement("grid-set", rows, columns, known)
 
 
 def _row(i: NodeId, n: int, width: int) -> Quorum:
@@ -87,7 +132,7 @@ def suzuki_kasami(n: int) -> QuorumAgreement:
 @lru_cache
 def twice(quorums: QuorumSystem) -> QuorumAgreement:
     """R_i = A_i = S_i, of a system in which any two quorums meet."""
-    return QuorumAgreement(quorums.kind, quorums.quorums, quorums.quorums)
+    return QuorumAgreement(quorums.kind, quorums.quorums, quorums.quorums, quorums)
 
 
 KINDS: Mapping[str, Callable[[int], QuorumAgreement]] = {

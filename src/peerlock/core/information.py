@@ -10,10 +10,12 @@ ask all and inform nobody else, or ask few and inform the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 
+from peerlock.core.agreements import entries
+from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem, plane
 
@@ -25,6 +27,9 @@ class InformationStructure:
     kind: str
     informing: tuple[Quorum, ...]
     request: tuple[Quorum, ...]
+
+    # What an entry takes, where more is known of that than follows from the sets.
+    known_entry: QuorumSystem | None = field(default=None, repr=False, compare=False)
 
     @property
     def nodes(self) -> int:
@@ -53,24 +58,43 @@ class InformationStructure:
         Whoever is informed was asked; and any two nodes inform a common third one, or each
         asks the other and knows about itself.
         """
-        asked_first = all(
-            set(informed) <= set(asked)
-            for informed, asked in zip(self.informing, self.request, strict=True)
-        )
-        pairs = combinations(range(1, self.nodes + 1), 2)
-        return asked_first and all(self._meet(i, j) for i, j in pairs)
+        return self.asked_first and self.learning
 
-    def _meet(self, i: NodeId, j: NodeId) -> bool:
-        if set(self.informing_set(i)) & set(self.informing_set(j)):
-            return True
-        ask_each_other = j in self.request_set(i) and i in self.request_set(j)
-        know_themselves = i in self.informing_set(i) and j in self.informing_set(j)
-        return ask_each_other and know_themselves
+    @cached_property
+    def asked_first(self) -> bool:
+        """Whoever is informed was asked."""
+        sets = zip(self.informing, self.request, strict=True)
+        return all(set(informed) <= set(asked) for informed, asked in sets)
+
+    @cached_property
+    def learning(self) -> bool:
+        """Any two inform a common third, or ask each other and know about themselves."""
+        informed = dict(enumerate(map(bits, self.informing), 1))
+        asked = dict(enumerate(map(bits, self.request), 1))
+        return all(
+            informed[i] & informed[j] or _ask_each_other(i, j, informed, asked)
+            for i, j in combinations(range(1, self.nodes + 1), 2)
+        )
+
+    @cached_property
+    def entry(self) -> QuorumSystem:
+        """Who has to be up for an entry: those of a request set and of an informing set."""
+        known = self.known_entry or entries(self.request, self.informing)
+        return replace(known, kind=f"sanders:{self.kind}")
+
+
+def _ask_each_other(
+    i: NodeId, j: NodeId, informed: Mapping[NodeId, Nodes], asked: Mapping[NodeId, Nodes]
+) -> bool:
+    ask_each_other = asked[i] >> j & asked[j] >> i & 1
+    know_themselves = informed[i] >> i & informed[j] >> j & 1
+    return bool(ask_each_other and know_themselves)
 
 
 @lru_cache
 def ricart_agrawala(n: int) -> InformationStructure:
     """I_i = {i}, R_i all nodes."""
+    _require_a_node(n)
     members = tuple(range(1, n + 1))
     alone = tuple((i,) for i in members)
     return InformationStructure("ricart-agrawala", alone, (members,) * n)
@@ -79,10 +103,15 @@ def ricart_agrawala(n: int) -> InformationStructure:
 @lru_cache
 def maekawa(quorums: QuorumSystem) -> InformationStructure:
     """I_i = R_i = S_i."""
-    return InformationStructure("maekawa", quorums.quorums, quorums.quorums)
+    return InformationStructure("maekawa", quorums.quorums, quorums.quorums, quorums)
 
 
 KINDS: Mapping[str, Callable[[int], InformationStructure]] = {
     "ricart-agrawala": ricart_agrawala,
     "maekawa": lambda n: maekawa(plane(n)),
 }
+
+
+def _require_a_node(n: int) -> None:
+    if n < 1:
+        raise ValueError(f"an information structure needs at least one node, not {n}")

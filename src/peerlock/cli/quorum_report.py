@@ -1,0 +1,277 @@
+"""What `peerlock quorums` tells of a quorum system, in words and for programs.
+
+Some have two sets for each node: of a quorum agreement, or of an information structure.
+Each half is told by itself; what failures leave is told of an entry, which takes a set of
+either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peerlock.algorithms.catalogue import UsageError
+from peerlock.cli.output import console, plain_table
+from peerlock.core.agreements import QuorumAgreement, half
+from peerlock.core.availability import Availability
+from peerlock.core.coterie import most_disjoint
+from peerlock.core.information import InformationStructure
+from peerlock.core.quorums import Quorum, QuorumSystem, Sizes
+from peerlock.lab.linear import Optimum
+from peerlock.lab.load import optimal_load
+
+SHOWN = 60  # rows; more are for programs
+
+
+@dataclass(frozen=True)
+class Half:
+    name: str
+    verb: str  # what a node does to such a set
+    done: str  # and what is done to the set
+    sets: tuple[Quorum, ...]
+
+    @property
+    def system(self) -> QuorumSystem:
+        return half(self.sets)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two sets for each node, and what an entry takes."""
+
+    halves: tuple[Half, Half]
+    entry: QuorumSystem
+    conditions: dict[str, bool]
+    sentences: Sequence[str]
+    messages: Sizes | None = None  # of an entry that nobody contests, where that is known
+
+
+def of_agreement(agreement: QuorumAgreement) -> Paired:
+    return Paired(
+        (
+            Half("request", "ask", "asked", agreement.request),
+            Half("acquired", "tell", "told", agreement.acquired),
+        ),
+        agreement.entry,
+        {"agreeing": agreement.agreeing},
+        [
+            said(
+                agreement.agreeing,
+                "each set that is asked meets each that another node tells",
+                "NOT EACH SET THAT IS ASKED MEETS EACH THAT ANOTHER NODE TELLS",
+            )
+        ],
+    )
+
+
+def of_structure(structure: InformationStructure) -> Paired:
+    costs = [structure.messages(i) for i in range(1, structure.nodes + 1)]
+    return Paired(
+        (
+            Half("request", "ask", "asked", structure.request),
+            Half("informing", "inform", "informed", structure.informing),
+        ),
+        structure.entry,
+        {
+            "asked_first": structure.asked_first,
+            "learning": structure.learning,
+            "excluding": structure.excluding,
+        },
+        [
+            said(
+                structure.asked_first,
+                "whoever is informed was asked",
+                "NOT ALL THAT ARE INFORMED WERE ASKED",
+            ),
+            said(
+                structure.learning,
+                "any two inform a common node, or ask each other and know of themselves",
+                "NOT ANY TWO INFORM A COMMON NODE, OR ASK EACH OTHER KNOWING OF THEMSELVES",
+            ),
+        ],
+        Sizes(min(costs), sum(costs) / len(costs), max(costs)),
+    )
+
+
+# In words
+
+
+def show(made: QuorumSystem | Paired, found: Availability, up: float) -> None:
+    out = console()
+    if isinstance(made, Paired):
+        asked, told = made.halves
+        show_table([f"{asked.verb}s", f"{told.verb}s"], [asked.sets, told.sets])
+        out.print("\n" + "\n".join(pair_lines(made)))
+        what = f"a set to {asked.verb} and one to {told.verb} are"
+        lines = worth_lines(made.entry, found, up, what)
+    else:
+        show_table(["asks"], [made.quorums])
+        out.print(f"\n{meeting(made)}, {character(made)}")
+        lines = worth_lines(made, found, up, "a quorum is")
+    out.print("\n".join(lines))
+
+
+def show_table(headings: Sequence[str], columns: Sequence[Sequence[Quorum]]) -> None:
+    out = console()
+    table = plain_table("node", *headings, numbers=frozenset({0}))
+    rows = list(zip(*columns, strict=True))
+    for node, sets in enumerate(rows[:SHOWN], 1):
+        table.add_row(str(node), *(" ".join(map(str, some)) for some in sets))
+    out.print(table)
+    if len(rows) > SHOWN:
+        out.print(f"[dim]… and {len(rows) - SHOWN} more: --json has them all[/]")
+
+
+def pair_lines(pair: Paired) -> list[str]:
+    lines = [*pair.sentences, *map(half_line, pair.halves)]
+    if pair.messages is not None:
+        fewest, most = pair.messages.min, pair.messages.max
+        costs = f"{fewest} to {most}" if fewest < most else fewest
+        lines.append(f"an entry that nobody contests costs {costs} messages")
+    return [*lines, f"both together, {character(pair.entry)}:"]
+
+
+def half_line(one: Half) -> str:
+    system = one.system
+    return (
+        f"sets {one.done}, with the node itself: {sized(system.sizes)}, "
+        f"{character(system)}, the busiest node is in {system.load:.1%}"
+    )
+
+
+def worth_lines(
+    system: QuorumSystem, found: Availability, up: float, what: str
+) -> list[str]:
+    more = said(system.resilience_exact, "", ", or more: the search was cut short")
+    return [
+        sized(system.sizes),
+        f"the busiest node takes part in {system.load:.1%} of all requests"
+        f"{at_best(system)}",
+        f"{what} left whichever {system.resilience} nodes fail{more}",
+        f"if each node is up with probability {up:g}, {what} left with "
+        f"{found.at(up):.6g}{by_trial(found, up)}",
+    ]
+
+
+def meeting(system: QuorumSystem) -> str:
+    if system.intersecting:
+        return "any two meet"
+    if system.kind != "k-coterie":
+        return "NOT ANY TWO MEET"
+    k = most_disjoint(system)
+    return f"{k} that do not meet can be found, of any {k + 1} two meet"
+
+
+def character(system: QuorumSystem) -> str:
+    minimal = said(system.minimal, "none contains another", "some contain another")
+    return f"{minimal}, {said(system.symmetric, 'all nodes alike', 'nodes not all alike')}"
+
+
+def sized(sizes: Sizes) -> str:
+    return f"sizes {sizes.min} to {sizes.max}, mean {sizes.mean:.2f}"
+
+
+def at_best(system: QuorumSystem) -> str:
+    best = optimum(system)
+    if best is None:
+        return "\n[dim]the least that this could be needs scipy: peerlock\\[lab][/]"
+    load, exactly = f"{best.load:.1%}", f", {best.exact}" if best.exact is not None else ""
+    proved = load if best.at_least is None else f"{best.at_least:.1%}"
+    if proved != load:
+        return (
+            f",\nand in {load} or less if quorums are chosen as well as can be, "
+            f"but not below {proved}: the search was cut short"
+        )
+    return f", and in {load} if quorums are chosen as well as can be{exactly}"
+
+
+def optimum(system: QuorumSystem) -> Optimum | None:
+    try:
+        return optimal_load(system)
+    except UsageError:
+        return None
+
+
+def by_trial(found: Availability, up: float) -> str:
+    if found.exact:
+        return ""
+    return f" ± {found.standard_error(up):.1g}, by {len(found.thresholds):,} trials"
+
+
+def said(holds: bool, yes: str, no: str) -> str:
+    return yes if holds else no
+
+
+# For programs
+
+
+def described(
+    made: QuorumSystem | Paired, found: Availability, up: float
+) -> dict[str, Any]:
+    if isinstance(made, Paired):
+        return {
+            "kind": made.entry.kind,
+            "nodes": made.entry.nodes,
+            **{one.name: half_described(one) for one in made.halves},
+            **made.conditions,
+            **({"messages": ranged(made.messages)} if made.messages else {}),
+            **worth(made.entry, found, up),
+        }
+    return {
+        "kind": made.kind,
+        "nodes": made.nodes,
+        "quorums": listed(made.quorums),
+        "intersecting": made.intersecting,
+        "disjoint": most_disjoint(made),
+        **worth(made, found, up),
+    }
+
+
+def half_described(one: Half) -> dict[str, Any]:
+    system = one.system
+    return {
+        "sets": listed(one.sets),
+        "intersecting": system.intersecting,
+        **shape(system),
+    }
+
+
+def listed(sets: Sequence[Quorum]) -> dict[str, list[int]]:
+    return {str(i): list(some) for i, some in enumerate(sets, 1)}
+
+
+def ranged(sizes: Sizes) -> dict[str, float]:
+    return {"min": sizes.min, "mean": sizes.mean, "max": sizes.max}
+
+
+def shape(system: QuorumSystem) -> dict[str, Any]:
+    return {
+        "minimal": system.minimal,
+        "symmetric": system.symmetric,
+        "sizes": ranged(system.sizes),
+        "load": system.load,
+    }
+
+
+def worth(system: QuorumSystem, found: Availability, up: float) -> dict[str, Any]:
+    best = optimum(system)
+    return {
+        **shape(system),
+        **(best_described(best) if best else dict.fromkeys(BEST)),
+        "resilience": system.resilience,
+        "resilience_exact": system.resilience_exact,
+        "p": up,
+        "availability": found.at(up),
+        "availability_exact": found.exact,
+        "availability_error": found.standard_error(up),
+    }
+
+
+BEST = ("optimal_load", "optimal_load_at_least", "optimal_load_exact")
+
+
+def best_described(best: Optimum) -> dict[str, Any]:
+    at_least = best.load if best.at_least is None else best.at_least
+    exact = None if best.exact is None else str(best.exact)
+    return dict(zip(BEST, (best.load, at_least, exact), strict=True))
