@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from handbook.book import Book, inline
 from handbook.figures import COLOURS, figure, finished, legend
 from handbook.markdown import console, prose, table
+from peerlock.cli.quorums import KINDS as ALL_KINDS
+from peerlock.core.agreements import KINDS as AGREEMENTS
 from peerlock.core.availability import availability
 from peerlock.core.coterie import k_coterie
+from peerlock.core.information import KINDS as STRUCTURES
 from peerlock.core.quorums import QuorumSystem
 from peerlock.core.systems import SYSTEMS
 from peerlock.lab.load import optimal_load
@@ -48,11 +51,31 @@ KINDS = {
     "k-coterie": "For semaphores: k quorums can be found that do not meet, but not k + 1.",
 }
 
+PAIRED = """\
+Two algorithms have two sets for each node. What both together are worth is in the table
+below; `peerlock quorums` tells it of each half, too.
+
+In a *quorum agreement* (`mizuno-neilsen-rao`) a node asks one set for the token, and tells
+another when it has it. Each set that is asked meets each that is told; two that are asked
+need not meet.
+
+- **agreement:grid-set**: ask a row, tell a column, in a grid twice as wide as it is high.
+- **agreement:plane** and **agreement:tree**: ask and tell the same quorum.
+- **agreement:suzuki-kasami**: ask all others, tell nobody.
+
+In an *information structure* (`sanders`) a node asks one set for permission, and informs
+some of them when it has left. Any two inform a common node, or ask each other and know of
+themselves.
+
+- **sanders:ricart-agrawala**: ask all, inform nobody else.
+- **sanders:maekawa**: ask and inform the same quorum, a line of the plane."""
+
 COLUMNS = """\
-- **nodes asked**: the size of a quorum, its own node included.
+- **nodes asked**: the size of a quorum, its own node included; where there are two sets
+  for each node, of both together.
 - **busiest node**: in how many of all requests it takes part, if everybody asks equally
-  often; and **at best**, if quorums are chosen as cleverly as can be, by linear
-  programming.
+  often; and **at best**, if quorums are chosen as cleverly as can be, among all that will
+  do, by linear programming.
 - **survives**: whichever so many nodes fail, a quorum is left.
 - **a quorum is left**: how likely, if each node is up with probability 0.9. Where this
   cannot be counted, it is estimated by 2,000 trials (≈)."""
@@ -61,12 +84,14 @@ COLUMNS = """\
 def write(book: Book, sizes: Sequence[int] = SIZES) -> None:
     parts = [INTRODUCTION, "## Whom each node asks", drawn(book), "## The kinds"]
     parts.append("\n".join(f"- **{k}**: {prose(text)}" for k, text in KINDS.items()))
+    parts += ["## Two sets for each node", PAIRED]
     parts += ["## What they are worth", COLUMNS, worth(sizes)]
     parts += ["## If nodes fail", failing(book), "## Try it"]
     parts.append(
         console(
             "peerlock quorums plane -n 13",
             "peerlock quorums weighted -n 3 --votes 3,1,1",
+            "peerlock quorums agreement:grid-set -n 18",
             "peerlock quorums tree -n 31 --p 0.95 --plot availability.svg",
             "peerlock simulate maekawa -n 13 --quorums grid",
         )
@@ -75,6 +100,12 @@ def write(book: Book, sizes: Sequence[int] = SIZES) -> None:
 
 
 def system(kind: str, nodes: int) -> QuorumSystem:
+    """Of two sets for each node what an entry takes: one of either."""
+    of, _, name = kind.partition(":")
+    if of == "agreement":
+        return AGREEMENTS[name](nodes).entry
+    if of == "sanders":
+        return STRUCTURES[name](nodes).entry
     return k_coterie(nodes, 2) if kind == "k-coterie" else SYSTEMS[kind](nodes)
 
 
@@ -88,7 +119,7 @@ def worth(sizes: Sequence[int]) -> str:
         "survives",
         "a quorum is left",
     ]
-    rows = [row(kind, n) for kind in (*SYSTEMS, "k-coterie") for n in sizes]
+    rows = [row(kind, n) for kind in ALL_KINDS for n in sizes]
     return table(headings, rows, "-rrrrrr")
 
 
