@@ -398,7 +398,7 @@ def a_web_browser(node: LockNode, ours: Path, foreign: Path) -> Any:
 
 
 def old_tls(node: LockNode, ours: Path, foreign: Path) -> Any:
-    context = client_context(Files.of_host(ours, "127.0.0.1"))._inner  # type: ignore[attr-defined]
+    context = client_context(Files.of_host(ours, "127.0.0.1"))._inner
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     return context, question(node)
 
@@ -552,7 +552,7 @@ def break_connections(*users: LockNode) -> None:
 async def test_certificates_and_authorities_are_replaced_while_locks_are_used(
     url: str, secure: Reach, certificates: Path
 ) -> None:
-    old = client_context(Files.of_host(certificates, "127.0.0.1"))._inner  # type: ignore[attr-defined]
+    old = client_context(Files.of_host(certificates, "127.0.0.1"))._inner
     async with nodes(url, secure, secure) as (a, b):
         held = await a.lock("held").acquire()
         async with in_use(a, b) as entries:

@@ -125,6 +125,8 @@ def needs(entry: Algorithm) -> str:
     wanted = ["FIFO"] if entry.fifo else []
     if entry.medium:
         wanted.append("a medium that orders")
+    if entry.broadcast:
+        wanted.append("a broadcast medium")
     if entry.timely or entry.outlasting:
         wanted.append("a bound on delay")
     if entry.takes == "quorums":
