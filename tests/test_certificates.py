@@ -366,19 +366,19 @@ def peerlock(*arguments: str) -> int:
 
 
 def test_the_command_makes_and_shows_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert peerlock("init") == 0
     assert peerlock("issue", "db1", "--address", "10.0.0.5", "--address", "::1") == 0
-    made = sorted(capsys.readouterr().out.split())
+    made = sorted(capfd.readouterr().out.split())
     assert made == [f"peerlock-certs/{name}" for name in sorted(os.listdir(made[0][:14]))]
     assert peerlock("show", "peerlock-certs/ca.pem", "peerlock-certs/db1.pem") == 0
-    out = capsys.readouterr().out
+    out = capfd.readouterr().out
     assert "db1, 10.0.0.5, ::1" in out
     assert "364 days left" in out
     assert peerlock("show", "--json", "peerlock-certs/db1.pem") == 0
-    [told] = json.loads(capsys.readouterr().out)
+    [told] = json.loads(capfd.readouterr().out)
     assert (told["kind"], told["expired"]) == ("host", False)
     assert told["addresses"] == ["db1", "10.0.0.5", "::1"]
     assert peerlock("init", "--rotate") == 0
@@ -387,13 +387,13 @@ def test_the_command_makes_and_shows_them(
 
 
 def test_the_command_says_when_one_has_expired(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(certificates, "datetime", LongAgo)
     issue(place, "old", days=99)
     monkeypatch.undo()
     assert peerlock("show", str(place / "old.pem")) == 1
-    assert "expired" in capsys.readouterr().out
+    assert "expired" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -414,12 +414,12 @@ def test_errors_are_one_line(
     text: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("key.pem").write_text("-----BEGIN PRIVATE KEY-----")
     assert peerlock(*arguments) == 2
-    said = capsys.readouterr()
+    said = capfd.readouterr()
     assert said.out == ""
     assert said.err.startswith("peerlock: ")
     assert text in said.err
@@ -427,10 +427,10 @@ def test_errors_are_one_line(
 
 
 def test_without_its_package_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delitem(sys.modules, "peerlock.runtime.certificates")
     monkeypatch.delattr("peerlock.runtime.certificates")
     monkeypatch.setitem(sys.modules, "cryptography", None)
     assert peerlock("show", "x.pem") == 2
-    assert "pip install 'peerlock[tls]'" in capsys.readouterr().err
+    assert "pip install 'peerlock[tls]'" in capfd.readouterr().err
