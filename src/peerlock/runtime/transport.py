@@ -81,7 +81,8 @@ class UnixSockets:
             )
             await self._server.start_serving()
         except OSError as error:
-            raise ClusterError(f"cannot listen at {self.address}: {error}") from None
+            reason = error.strerror or error
+            raise ClusterError(f"cannot listen at {self.address}: {reason}") from None
         return self.address
 
     def can_be_found(self) -> bool:
