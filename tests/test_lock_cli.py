@@ -19,6 +19,7 @@ import pytest
 
 from peerlock.cli import joining
 from peerlock.cli.joining import Patience
+from peerlock.cli.offspring import children_listed
 from tests.etcd_servers import Server, servers
 
 PEERLOCK = (sys.executable, "-m", "peerlock")
@@ -34,7 +35,7 @@ class Shell:
         self.environment = {**os.environ, "PEERLOCK_CLUSTER": cluster}
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [*PEERLOCK, *arguments],
             env=self.environment,
@@ -42,6 +43,7 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            **options,
         )
         self.started.append(process)
         return process
@@ -121,6 +123,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         ((), 64, "Missing argument"),
         (("x", "-w", "soon", "--", "true"), 64, "soon"),
         (("x", "-w", "-1", "--", "true"), 64, "-1"),
+        (("x", "-w", "nan", "--", "true"), 64, "nan"),
         (("x", "-E", "300", "--", "true"), 64, "300"),
         (("--nosuch", "x", "true"), 64, "--nosuch"),
         (("x", "-c", "true", "--", "true"), 64, "not both"),
@@ -129,6 +132,9 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
         (("x", "--algorithm", "raymond-k", "--", "true"), 64, "cannot serve a lock"),
         (("x", "--lease", "0", "--", "true"), 64, "above 0"),
+        (("x", "--lease", "0.001", "--", "true"), 64, "at least 0.1 s"),
+        (("x", "--lease", "inf", "--", "true"), 64, "number of seconds"),
+        (("x", "--cluster", "memory://x", "--", "true"), 64, "within one process"),
         (("x", "--cluster", "nowhere", "--", "true"), 64, "names no cluster"),
         (("x", "--cluster", "sqlite:///no/such/file", "--", "true"), 69, "no directory"),
         (("", "true"), 64, "characters"),
@@ -277,7 +283,8 @@ def test_a_killed_holder_takes_its_command_along(shell: Shell, tmp_path: Path) -
     """And all that the command has started, before another gets the lock."""
     beat = tmp_path / "beat"
     dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
-    holder = shell.hold(script=f"({dawdle}) & {dawdle}")
+    away = f"(setsid sh -c '{dawdle}' &)"  # a session of its own, and nobody's child
+    holder = shell.hold(script=f"({dawdle}) & {away}; {dawdle}")
     other = shell.start("lock", "x", "--", "date", "+%s%N")
     eventually(lambda: shell.waiting() == 1, shell.status)
     holder.send_signal(signal.SIGKILL)
@@ -290,7 +297,7 @@ def test_a_stopped_holder_loses_it_and_its_command_is_dead_before(
 ) -> None:
     beat = tmp_path / "beat"
     dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
-    holder = shell.hold("--lease", "1", script=dawdle)
+    holder = shell.hold("--lease", "1", script=f"setsid sh -c '{dawdle}' & {dawdle}")
     other = shell.start("lock", "x", "--", "date", "+%s%N")
     eventually(lambda: shell.waiting() == 1, shell.status)
     holder.send_signal(signal.SIGSTOP)
@@ -366,6 +373,9 @@ def test_status_says_who_does_not_answer(shell: Shell) -> None:
 @pytest.mark.parametrize("algorithm", ["naimi-trehel", "maekawa"])
 def test_the_demo(shell: Shell, algorithm: str) -> None:
     arguments = ("--nodes", "3", "--seconds", "2", "--algorithm", algorithm, "--json")
+    odd = shell.folder / "a%41b"  # a name that means something else in an address
+    odd.mkdir()
+    shell.environment["TMPDIR"] = str(odd)
     done = shell.run("demo", *arguments)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -377,8 +387,22 @@ def test_the_demo(shell: Shell, algorithm: str) -> None:
     assert result["recovered_ms"] > 0
 
 
+def test_ctrl_c_ends_the_demo(shell: Shell) -> None:
+    """All of it hears Ctrl-C, and one of it answers."""
+    show = shell.start("demo", "--nodes", "3", "--json", start_new_session=True)
+    eventually(lambda: len(children_listed(show.pid)) == 3)
+    os.killpg(show.pid, signal.SIGINT)
+    _, said = show.communicate(timeout=DEADLINE)
+    assert (show.returncode, said.strip()) == (130, "peerlock: interrupted")
+
+
 def test_the_demo_refuses_what_makes_no_sense(shell: Shell) -> None:
-    for arguments in (("--nodes", "1"), ("--algorithm", "raymond-k"), ("--seconds", "0")):
+    for arguments in (
+        ("--nodes", "1"),
+        ("--algorithm", "raymond-k"),
+        ("--seconds", "0"),
+        ("--seconds", "nan"),
+    ):
         done = shell.run("demo", *arguments)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 from rich.console import Group, RenderableType
@@ -22,7 +23,7 @@ from rich.live import Live
 from rich.text import Text
 
 from peerlock.algorithms.catalogue import UsageError
-from peerlock.cli.output import console, json_option, plain_table, print_json
+from peerlock.cli.output import Finite, console, json_option, plain_table, print_json
 from peerlock.node.terms import LOCK, demand
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "white", "orange3")
@@ -116,7 +117,7 @@ class Show:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(1, 3600),
+    type=Finite(1, 3600),
     default=10.0,
     show_default=True,
     help="For how long.",
@@ -149,21 +150,9 @@ def demo(nodes: int, seconds: float, algorithm: str, as_json: bool) -> None:
 
 
 async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
-    shared_file = folder / "shared"
     try:
         for number in range(nodes):
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "peerlock.cli.demo_worker",
-                f"sqlite://{folder}/cluster.db",
-                show.algorithm,
-                str(shared_file),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
-            show.workers.append(Worker(number, process))
+            show.workers.append(Worker(number, await started(show.algorithm, folder)))
         listening = [asyncio.ensure_future(listen(show, w)) for w in show.workers]
         with displayed(show, quiet):
             await all_joined(show, listening)
@@ -173,13 +162,37 @@ async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
             assert victim is not None
             victim.write(b"stay\n")
             await asyncio.sleep(show.seconds / 2)
-            for worker in show.workers:
-                assert worker.process.stdin is not None
-                worker.process.stdin.close()
+            tell_to_end(show.workers)
             await asyncio.wait(listening, timeout=LONGEST_END)
     finally:
+        tell_to_end(show.workers)
         for worker in show.workers:
             await ended(worker.process)
+
+
+async def started(algorithm: str, folder: Path) -> asyncio.subprocess.Process:
+    """Ctrl-C is for us: what we start has it blocked, and ends when we say so."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "peerlock.cli.demo_worker",
+            f"sqlite://{quote(str(folder))}/cluster.db",
+            algorithm,
+            str(folder / "shared"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def tell_to_end(workers: Sequence[Worker]) -> None:
+    for worker in workers:
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
 
 
 async def ended(process: asyncio.subprocess.Process) -> None:

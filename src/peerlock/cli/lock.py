@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import signal
 import time
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.child import Command, answered
 from peerlock.cli.joining import Patience, member
-from peerlock.cli.main import say
+from peerlock.cli.main import end_by, say
 from peerlock.cli.neighbour import Neighbour
 from peerlock.cli.output import (
     Finite,
@@ -232,15 +231,6 @@ def helpers(wish: Wish) -> tuple[Watchdog, Neighbour]:
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     neighbour = Neighbour()
     return Watchdog(Command(wish.command, environment, blocked)), neighbour
-
-
-def end_by(number: int) -> None:
-    """As if we had never answered that signal; but a core of ours would help nobody."""
-    _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
-    signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
-    os.kill(os.getpid(), number)
 
 
 def grace(lease: float | None) -> float:

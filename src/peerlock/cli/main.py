@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,8 @@ def main(args: Sequence[str] | None = None) -> None:
     except UsageError as error:
         code = complain(str(error), 2)
     except (KeyboardInterrupt, click.Abort):
+        if list(sys.argv[1:] if args is None else args)[:1] == ["lock"]:
+            end_by(signal.SIGINT)  # as flock(1) ends, and as a script's loop wants it
         code = complain("interrupted", 130)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -104,6 +107,15 @@ def replace_closed_streams() -> None:
         if getattr(sys, name) is None:
             stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
             setattr(sys, name, stream)  # which the command of a lock does not inherit
+
+
+def end_by(number: int) -> None:
+    """As if we had never answered that signal; but a core of ours would help nobody."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
 
 
 def complain(text: str, code: int) -> int:
