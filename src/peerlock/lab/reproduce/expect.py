@@ -47,8 +47,8 @@ class Near(Expectation):
     absolute: float = 0.0
 
     @property
-    def paper(self) -> float:
-        return float(tidy(float(self.value)))
+    def paper(self) -> Any:
+        return tidy(float(self.value))
 
     @property
     def compared(self) -> str:
@@ -59,6 +59,27 @@ class Near(Expectation):
     def meets(self, measured: float) -> bool:
         allowed = max(self.absolute, self.relative * abs(self.value))
         return abs(measured - self.value) <= allowed + 1e-9
+
+
+@dataclass(frozen=True)
+class Said(Expectation):
+    """For what a paper puts in other words than those that we hold it to."""
+
+    text: Any
+    meant: Expectation
+
+    @property
+    def paper(self) -> Any:
+        return tidy(self.text)
+
+    @property
+    def compared(self) -> str:
+        meant = tidy(self.meant.paper)
+        shown = " … ".join(map(str, meant)) if isinstance(meant, list) else meant
+        return f"with {shown}, {self.meant.compared}"
+
+    def meets(self, measured: Any) -> bool:
+        return self.meant.meets(measured)
 
 
 @dataclass(frozen=True)
@@ -226,7 +247,8 @@ class Towards(Expectation):
 def tidy(value: Any) -> Any:
     """Numbers with as many digits as one wants to read."""
     if isinstance(value, float):
-        return int(value) if value == int(value) else round(value, 4)
+        rounded = round(value, 4)
+        return int(rounded) if rounded == int(rounded) else rounded
     if isinstance(value, Mapping):
         return {key: tidy(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

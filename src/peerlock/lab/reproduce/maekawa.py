@@ -10,7 +10,7 @@ from typing import Any
 from peerlock.core.peer import NodeId
 from peerlock.core.quorums import Quorum, QuorumSystem, plane
 from peerlock.lab.reproduce import measure
-from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Near, Of
+from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Near, Of, Said
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
 from peerlock.simulator.load import Heavy, Level, Light, Load
@@ -449,7 +449,7 @@ def section_10() -> Iterator[Item]:
             SOURCE,
             "§10: a request passed on cyclically, K and K−1 to clear",
             {"n": n, "K": k, "load": "light"},
-            Exactly([2 * k - 1, 2 * k - 1]),
+            Said(2 * k - 1, Exactly([2 * k - 1, 2 * k - 1])),
             partial(measure.span, Scenario("maekawa-cyclic", n, 4 * n, Light())),
             Because(MIDDLE, Between(2 * k - 1, 2 * k)),
         )

@@ -16,8 +16,11 @@ Every table, figure and bound that the papers give, recomputed by `peerlock repr
 runs are simulated, stories replayed message by message, bounds searched in all schedules.
 This page is what `make reproduce` writes; the same seeds give the same numbers.
 
-Whether a measurement agrees is decided by the comparison that stands beside it: exactly
-where the paper is exact, otherwise within a tolerance.
+In the column *paper* is what the paper prints, with the numbers put in, or its words where
+it has words. Whether a measurement agrees is decided by the comparison that stands beside
+it: exactly where the paper is exact, otherwise within a tolerance, which is for chance and
+for the beginning of a run. What differs for a reason differs: that some papers count what a
+node sends to itself, which is no message here, is no matter of tolerance.
 A disagreement counts as explained only if the explanation predicts a value and that value
 is what was measured. The tables of the survey and of the lecture have no delays, so none
 are compared."""

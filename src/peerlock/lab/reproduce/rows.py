@@ -65,11 +65,15 @@ def _row(group: Sequence[Finding]) -> Row:
 
 def _joined(texts: Sequence[str], apart: str) -> str:
     """One for all where they are no numbers and the same; of long ones, the ends."""
-    if len(set(texts)) == 1 and not texts[0][:1].isdigit():
+    if len(set(texts)) == 1 and not _is_number(texts[0]):
         return texts[0]
     if apart == "; " and len(texts) > 2:
         texts = [texts[0], "…", texts[-1]]
     return apart.join(texts)
+
+
+def _is_number(shown: str) -> bool:
+    return shown.replace(".", "", 1).isdecimal()
 
 
 def _measured(finding: Finding) -> str:

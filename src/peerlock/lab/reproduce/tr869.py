@@ -8,7 +8,14 @@ from functools import partial
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import MASK, Phase
 from peerlock.lab.reproduce import measure
-from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Expectation, Near
+from peerlock.lab.reproduce.expect import (
+    AtMost,
+    Between,
+    Exactly,
+    Expectation,
+    Near,
+    Said,
+)
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
 from peerlock.simulator.load import Heavy, Level, Light, Load
@@ -219,7 +226,8 @@ def modifications() -> Iterator[Item]:
         yield counted(title, "ricart-agrawala-ring", n, Heavy(), Exactly(n))
         title = "§6.3: ring with notes, close to N with little contention"
         noted, rare = "ricart-agrawala-ring-notes", Level(0.1 / n**2)
-        yield counted(title, noted, n, rare, Between(n, 1.05 * n))
+        close = Said(f"close to {n}", Between(n, 1.05 * n))
+        yield counted(title, noted, n, rare, close)
 
 
 def counted(
