@@ -49,7 +49,9 @@ async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, 
     try:
         view = await engine.read()
         questions = (answer_of(m, engine.cluster, transport) for m in view.members)
-        return summed_up(view, await asyncio.gather(*questions))
+        answers = await asyncio.gather(*questions)
+        told = [answer if isinstance(answer, dict) else None for answer in answers]
+        return summed_up(view, told)
     finally:
         engine.close()
 

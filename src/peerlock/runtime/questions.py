@@ -59,10 +59,12 @@ async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, A
 
 async def answer_of(
     member: Member, cluster: str, transport: Transport
-) -> dict[str, Any] | None:
-    """The same; None if it does not."""
+) -> dict[str, Any] | Refused | None:
+    """The same, but nothing goes wrong; None if it cannot be reached."""
     try:
         return await ask(member, cluster, transport)
+    except Refused as error:
+        return error
     except OSError:
         return None
 
@@ -73,24 +75,39 @@ async def must_be_welcome(engine: Engine, transport: Transport) -> None:
     One that answers is enough; those that cannot be reached may be dead, and one that
     hangs up may be about to leave.
     """
+    refusal = None
     for attempt in range(ATTEMPTS):
         await asyncio.sleep(attempt / ATTEMPTS)
-        refusal = None
-        for member in (await engine.read()).members[:ASKED]:
-            try:
-                await ask(member, engine.cluster, transport)
-                return
-            except Refused as error:
-                refusal = ClusterError(
-                    f"the member at {member.address} does not talk with us: {error}; do "
-                    "all use the same certificates, or none, and the same version?"
-                )
-            except OSError:
-                pass
+        members = (await engine.read()).members[:ASKED]
+        refusal = await refused_by_all(members, engine.cluster, transport)
         if refusal is None:
             return
     assert refusal is not None
     raise refusal
+
+
+async def refused_by_all(
+    members: tuple[Member, ...], cluster: str, transport: Transport
+) -> ClusterError | None:
+    """Why, if one does not talk with us, and nobody else does, either."""
+    refusal = None
+    tasks = [asyncio.create_task(answer_of(m, cluster, transport)) for m in members]
+    try:
+        for answer in asyncio.as_completed(tasks):
+            heard = await answer
+            if isinstance(heard, Refused):
+                refusal = heard
+            elif heard is not None:
+                return None
+    finally:
+        for task in tasks:
+            task.cancel()
+    if refusal is None:
+        return None
+    return ClusterError(
+        f"the members do not talk with us: {refusal}; do all use the same certificates, "
+        "or none, and the same version?"
+    )
 
 
 def refused(error: Exception | None) -> Refused:
@@ -102,10 +119,9 @@ def words(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not to be trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        alert = "ALERT" in str(error)
-        return (
-            "it does not trust our certificate" if alert else "it speaks no TLS like ours"
-        )
+        if "ALERT" in str(error):
+            return "it does not trust our certificate"
+        return "it speaks no TLS like ours"
     if isinstance(error, ConnectionResetError | ConnectionAbortedError):
         return "it has closed the connection"
     return str(getattr(error, "strerror", None) or error) or "it does not answer"
