@@ -26,6 +26,7 @@ from rich.table import Table
 from peerlock import traces
 from peerlock.algorithms.catalogue import UsageError
 from peerlock.membership.engine import ClusterError
+from peerlock.membership.place import SHORTEST, must_be_a_lease
 from peerlock.traces.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -183,10 +184,10 @@ def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float
         return None
     try:
         seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise click.BadParameter("must be a number of seconds above 0, or none")
+        must_be_a_lease(seconds)
+    except (ValueError, UsageError):
+        text = f"must be a number of seconds, {SHORTEST} or more, or none"
+        raise click.BadParameter(text) from None
     return seconds
 
 

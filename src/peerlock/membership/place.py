@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,14 +18,16 @@ VARIABLE = "PEERLOCK_CLUSTER"
 
 # What a log-in, a snap or WSL sets XDG_RUNTIME_DIR to by itself is below these.
 UNCHOSEN = ("/run/user/", "/var/run/user/", "/mnt/wslg/")
+SHORTEST = 0.1  # seconds of a lease
+
 ANOTHER = "set XDG_RUNTIME_DIR to a directory of yours for all that use peerlock"
 
 
 def engine_for(url: str | None, lease: float | None) -> Engine:
     """The engine that this address names; without one, this user's on this machine."""
     url = url or os.environ.get(VARIABLE) or None
-    if lease is not None and not lease > 0:
-        raise UsageError(f"a lease must be longer than {lease} seconds; None is for ever")
+    if lease is not None:
+        must_be_a_lease(lease)
     if url is None:
         return SqliteEngine(own_directory() / "cluster.db", lease, own_folder=True)
     if url.startswith(("etcd://", "etcds://")):
@@ -37,6 +40,16 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
         f"{url!r} names no cluster; use sqlite:///path/to/file, etcd://host:2379/name, "
         "or memory://name for nodes in one process"
     )
+
+
+def must_be_a_lease(seconds: float) -> None:
+    """Shorter ones would be lost whenever the machine is busy."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (number and SHORTEST <= seconds < inf):
+        raise UsageError(
+            f"a lease is {SHORTEST} seconds or more, or None for as long as we live; "
+            f"not {seconds!r}"
+        )
 
 
 def file_of(url: str) -> Path:

@@ -19,6 +19,7 @@ first member says `Go`, and those who wait ask again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -150,7 +151,8 @@ class Node(Names):
         if waiter.state is not State.WAITING or lock is None:
             return False
         waiter.state = State.GAVE_UP
-        lock.waiters.remove(waiter)
+        with suppress(ValueError):  # Ctrl-C may have come while it was asking
+            lock.waiters.remove(waiter)
         self._serve(lock)
         self._forget_if_unused(lock)
         self._work_off()
