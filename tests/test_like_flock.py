@@ -123,9 +123,11 @@ def terminal(shell: Shell) -> Iterator[Terminal]:
     terminal.close()
 
 
-def test_a_job_in_the_background_leaves_the_terminal_alone(terminal: Terminal) -> None:
-    terminal.type('peerlock lock x -- true & wait $!; echo jo""b $?\n')
-    terminal.sees("job 0")
+def test_a_job_in_the_background_leaves_the_terminal_alone(
+    terminal: Terminal, shell: Shell
+) -> None:
+    terminal.type("(peerlock lock x -- true; : >over) &\n")
+    eventually((shell.folder / "over").exists, lambda: terminal.seen)
     terminal.type('echo still he""re; cat\n')
     terminal.sees("still here")
     terminal.type("hello\n")
@@ -315,7 +317,7 @@ def test_what_it_leaves_behind_keeps_the_lock(shell: Shell, options: str) -> Non
 
 def test_what_it_leaves_behind_can_be_told_to_end(shell: Shell) -> None:
     leaves = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $$; exit 3"
-    holder = bash(shell, f"exec peerlock lock x -- sh -c '{leaves}'")
+    holder = bash(shell, f"exec peerlock lock --lease none x -- sh -c '{leaves}'")
     left, command = map(int, line_of(holder).split())
     eventually(lambda: ended(command))
     holder.send_signal(signal.SIGINT)
@@ -336,6 +338,17 @@ def test_nothing_that_it_starts_gets_away(shell: Shell) -> None:
         code, _, err = outcome(holder)
         if victim == "the watchdog":
             assert (code, err) == (75, "peerlock: the watchdog was killed: stopped sh\n")
+
+
+def test_a_lost_lock_stops_all_that_it_has_started(shell: Shell) -> None:
+    starts = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $$; sleep 1000; :"
+    holder = bash(shell, f"exec peerlock lock x -- sh -c '{starts}'")
+    processes = [int(pid) for pid in line_of(holder).split()]
+    for file in shell.folder.glob("cluster.db*"):
+        if file.is_file():
+            file.unlink()
+    assert outcome(holder) == (75, "", "peerlock: lost x: stopped sh\n")
+    assert all(map(ended, processes))
 
 
 def test_helpers_that_are_killed_while_it_waits(shell: Shell) -> None:

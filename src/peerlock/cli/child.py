@@ -56,7 +56,7 @@ def become(command: Command, fence: str, inherited: Collection[int]) -> NoReturn
     except OSError as error:
         text = f"peerlock: cannot run {command.arguments[0]}: {error.strerror}\n"
         with suppress(OSError):
-            os.write(2, os.fsencode(text))
+            os.write(2, text.encode(errors="backslashreplace"))
     finally:
         os._exit(CANNOT_RUN)
 

@@ -282,7 +282,7 @@ class Session:
             if self.interrupted:
                 return -self.interrupted
             if self.unwatched.is_set():
-                raise Helpless("a process of ours was killed from outside") from None
+                raise Helpless("our watchdog was killed while we waited") from None
             raise
         finally:
             passing_on.cancel()
@@ -295,6 +295,9 @@ class Session:
             if wish.verbose:
                 say("failed to get the lock")
             return wish.conflict
+        except Lost:
+            say(f"lost {wish.name} as soon as we had it")
+            return LOST
         if wish.verbose:
             say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
             say(f"executing {wish.command[0]}")

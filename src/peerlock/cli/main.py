@@ -14,7 +14,6 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 import click
 
@@ -126,8 +125,10 @@ def complain(text: str, code: int) -> int:
 
 def say(text: str) -> None:
     """To people.  That nobody listens is no reason to fail."""
-    with suppress(OSError):
-        os.write(2, os.fsencode(f"peerlock: {text}\n"))
+    try:
+        print(f"peerlock: {text}", file=sys.stderr, flush=True)
+    except OSError:  # what is left of it is not to trouble Python when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 if __name__ == "__main__":

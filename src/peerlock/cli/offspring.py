@@ -46,6 +46,7 @@ class Offspring:
     """Of this process."""
 
     def __init__(self) -> None:
+        self.none_left = False  # when we last looked
         ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
         # Whoever has become us by exec(2) may have left us children: they are not ours.
         self._strangers = frozenset(children(os.getpid()))
@@ -53,14 +54,15 @@ class Offspring:
     def __iter__(self) -> Iterator[int]:
         yield from below(os.getpid(), self._strangers)
 
-    def reap(self) -> dict[int, int] | None:
-        """How those have ended that have; None: nobody is left."""
-        ended = {}
-        with suppress(ChildProcessError):
+    def reap(self) -> dict[int, int]:
+        """How those have ended that have since the last time."""
+        ended, self.none_left = {}, False
+        try:
             while (found := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 ended[found[0]] = found[1]
-            return ended
-        return ended or None
+        except ChildProcessError:
+            self.none_left = True
+        return ended
 
     def send_signal(self, number: int) -> None:
         """To all of them."""
@@ -70,8 +72,10 @@ class Offspring:
     def end(self) -> dict[int, int]:
         """Kill until nobody is left, but for those whom we may not kill."""
         ended: dict[int, int] = {}
-        while (latest := self.reap()) is not None:
-            ended |= latest
+        while True:
+            ended |= self.reap()
+            if self.none_left:
+                break
             left = [sent(pid, signal.SIGKILL) for pid in self]
             if not any(left) and (left or self._strangers):
                 break

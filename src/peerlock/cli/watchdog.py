@@ -111,7 +111,6 @@ class Keeper:
         self.started = False
         self.stopping = False
         self.pid = 0  # the command's, while it runs
-        self.somebody_is_left = False
         self.keeps_us_in: list[int] = []  # a descriptor, open as long as we live
         self.inherited: int | None = None  # a pipe that ends when nobody has it any more
         self.news = wake_when_a_child_ends()
@@ -120,19 +119,23 @@ class Keeper:
         over = False
         try:
             while not over and self._go_on():
-                self._look_after_them(self.offspring.reap())
+                self._take_note(self.offspring.reap())
                 over = self._is_over()
         finally:
             if not over:
-                self._look_after_them(self.offspring.end())
+                self._take_note(self.offspring.end())
 
     def _is_over(self) -> bool:
         if self.stopping:
-            return not self.somebody_is_left
+            return self.offspring.none_left
         return self.started and not self.pid and self.inherited is None
 
     def _go_on(self) -> bool:
-        """Wait until there is something to do.  False: there is no more time for it."""
+        """Wait until there is something to do.  False: it is time to end.
+
+        What we were told comes first: it may be that there is more time, and that we
+        were too slow to hear it.
+        """
         left = self.deadline - time.monotonic() if self.started else inf
         sources = [self.line.fileno(), self.news]
         if self.inherited is not None:
@@ -142,11 +145,10 @@ class Keeper:
             os.read(self.news, 1000)
         if self.inherited in ready:
             self.inherited = None
-        return left > 0 and (self.line.fileno() not in ready or self._listen())
+        return self._listen() if self.line.fileno() in ready else left > 0
 
-    def _look_after_them(self, ended: dict[int, int] | None) -> None:
-        self.somebody_is_left = ended is not None
-        if ended and self.pid in ended:
+    def _take_note(self, ended: dict[int, int]) -> None:
+        if self.pid in ended:
             code = os.waitstatus_to_exitcode(ended[self.pid])
             self.pid = 0
             with suppress(OSError):
@@ -179,7 +181,7 @@ class Keeper:
             inherited.append(theirs)
         gate, opens_it = os.pipe()
         self.pid = forked(lambda: self._become(gate, opens_it, fence, inherited))
-        self.started = self.somebody_is_left = True
+        self.started = True
         if keep_for_all:
             os.close(theirs)
         os.setsid()
