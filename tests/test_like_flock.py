@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     shell.environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     yield shell
     for process in shell.started:
+        with suppress(ProcessLookupError):  # it may have no group of its own
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.communicate()
 

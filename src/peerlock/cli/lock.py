@@ -40,8 +40,6 @@ USAGE = 64
 UNAVAILABLE = 69
 LOST = 75
 
-SHORTEST_LEASE = 0.1  # seconds: in less, a command cannot be stopped in time
-
 # If one of these has ended the command, it ends us, too: a shell looks for that, to know
 # whether Ctrl-C was meant for its script as well.
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
@@ -185,8 +183,6 @@ def lock_command(
         permits=permits or 0,
         **options,  # type: ignore[arg-type]
     )
-    if wish.lease is not None and wish.lease < SHORTEST_LEASE:
-        raise WrongUsage(f"a lease of at least {SHORTEST_LEASE} s, not {wish.lease}")
     ctx.exit(hold_and_run(wish))
 
 
