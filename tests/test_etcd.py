@@ -989,10 +989,9 @@ def test_a_password_that_is_not_utf_8(tmp_path: Path) -> None:
         engine_for(f"etcd://ann@h/a?password-file={tmp_path}/p", 1.0)
 
 
-@pytest.mark.parametrize("lease", [inf, 1e30])
-def test_a_lease_that_etcd_cannot_grant(lease: float) -> None:
+def test_a_lease_that_etcd_cannot_grant() -> None:
     with pytest.raises(UsageError, match="grants no lease of"):
-        engine_for("etcd://h/a", lease)
+        engine_for("etcd://h/a", 1e30)
 
 
 def test_without_its_package_it_says_what_to_install(

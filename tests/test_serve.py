@@ -327,7 +327,7 @@ def taken() -> Iterator[str]:
         (("--metrics", "127.0.0.1:99999"), 2, "is no address"),
         (("--metrics", "TAKEN"), 2, "TAKEN: Address already in use"),
         (("--metrics", "no.such.host.invalid:1"), 2, "no.such.host.invalid"),
-        (("--lease", "0"), 2, "above 0"),
+        (("--lease", "0"), 2, "0.1 or more"),
         (("--nosuch",), 2, "--nosuch"),
         (("--cluster", "sqlite:///no/such/file"), 69, "no directory"),
         ((*NO_ETCD, "--insecure"), 69, "127.0.0.1:1"),

@@ -94,8 +94,9 @@ def end_when_told() -> None:
     assert task is not None
 
     def end() -> None:
-        log.info("leaving")
-        task.cancel()
+        if not task.cancelling():  # another may have come before we stopped listening
+            log.info("leaving")
+            task.cancel()
 
     def told(*_: object) -> None:
         for number in ENDING:
@@ -140,7 +141,7 @@ def ready(host: Host) -> str:
     """Why not, or nothing."""
     if not host.node.member:
         return "not a member"
-    return "" if host.node.running else "a new view is being entered"
+    return "" if host.node.running else str(host.trouble or "a new view is being entered")
 
 
 def answer(why_not: str) -> Answer:
@@ -182,7 +183,7 @@ class Collector:
             ("views", "Views seen", counted.views),
             ("link_resends", "Messages sent again over a new connection", counted.resent),
             ("remote_errors", "Messages that made no sense", counted.remote_errors),
-            ("strangers", "Connections that were refused", self._host.strangers),
+            ("strangers", "Who came and is none of us", self._host.strangers),
         ):
             yield CounterMetricFamily(f"peerlock_{name}", text, value=value)
         messages = CounterMetricFamily(
