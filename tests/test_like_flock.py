@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import select
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from peerlock.cli.neighbour import Neighbour
 from peerlock.cli.offspring import children_found, children_listed
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
@@ -245,6 +247,27 @@ def test_what_is_sent_to_the_group_comes_once(shell: Shell) -> None:
     assert line_of(holder) == "usr1"
     holder.send_signal(signal.SIGTERM)
     assert line_of(holder) == "term"
+
+
+def test_one_for_us_and_one_for_the_group_are_one() -> None:
+    """As timeout(1) sends them."""
+
+    async def told() -> list[tuple[int, bool]]:
+        for _ in range(2):
+            neighbour.came(signal.SIGTERM)
+        os.kill(neighbour.pid, signal.SIGTERM)  # it is the rest of the group
+        neighbour.came(signal.SIGUSR1)
+        heard = [await neighbour.next(), await neighbour.next()]
+        neighbour.came(signal.SIGTERM)
+        return [*heard, await neighbour.next()]
+
+    neighbour = Neighbour()
+    try:
+        heard = asyncio.run(told())
+    finally:
+        neighbour.dismiss()
+    term, usr1 = signal.SIGTERM, signal.SIGUSR1
+    assert heard == [(term, True), (usr1, False), (term, False)]
 
 
 def test_how_the_command_was_ended_is_how_we_end(shell: Shell) -> None:

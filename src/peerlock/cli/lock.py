@@ -259,7 +259,6 @@ class Session:
         self.started = False
         self.over = asyncio.Event()  # the command has ended, or the lock is lost
         self.unwatched = asyncio.Event()  # the watchdog has ended
-        self.signals: asyncio.Queue[int] = asyncio.Queue()
         self.interrupted = 0  # by this signal, while we waited for the lock
         self.patience = Patience(0.0 if wish.nonblock else wish.timeout)
 
@@ -340,16 +339,15 @@ class Session:
 
     def _signalled(self, number: int) -> None:
         if self.started:
-            self.signals.put_nowait(number)
+            self.neighbour.came(number)
         else:
             self.interrupted = number
             self._give_up()
 
     async def _pass_on_signals(self) -> None:
         while True:
-            number = await self.signals.get()
-            in_group = await self.neighbour.got(number)
+            number, for_all = await self.neighbour.next()
             if self.watchdog.status is not None:  # there is only what it has left behind
                 self.watchdog.stop(inf)
-            elif not in_group:
+            elif not for_all:
                 self.watchdog.send_signal(number)
