@@ -19,6 +19,7 @@ import pytest
 
 from peerlock.cli import joining
 from peerlock.cli.joining import Patience
+from peerlock.cli.main import main
 from peerlock.cli.offspring import children_listed
 from tests.etcd_servers import Server, servers
 
@@ -406,3 +407,13 @@ def test_the_demo_refuses_what_makes_no_sense(shell: Shell) -> None:
         done = shell.run("demo", *arguments)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
+
+
+def test_where_a_command_cannot_be_stopped_it_is_not_started(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SystemExit) as ended:
+        main(["lock", "x", "--", "true"])
+    assert ended.value.code == 69
+    assert capfd.readouterr().err.startswith("peerlock: only Linux lets us stop all")

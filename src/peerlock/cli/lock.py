@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from math import inf
@@ -169,6 +170,8 @@ def lock_command(
       69   COMMAND cannot be run, or there is no cluster to be had
       75   the lock was lost, and COMMAND and all it started was stopped
     """
+    if sys.platform != "linux":
+        raise Helpless("only Linux lets us stop all that a command has started")
     if shell is not None:
         if command:
             raise WrongUsage("either -c or a command, not both")
