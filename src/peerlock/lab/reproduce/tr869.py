@@ -19,7 +19,6 @@ from peerlock.lab.reproduce.expect import (
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
 from peerlock.simulator.load import Heavy, Level, Light, Load
-from peerlock.simulator.network import Network
 from peerlock.simulator.simulation import Scenario
 
 SOURCE = "Ricart-Agrawala TR-869"
@@ -202,7 +201,6 @@ def modifications() -> Iterator[Item]:
         for n, load in ((n, load) for load in (Light(), Heavy()) for n in SIZES):
             title = f"{section}: {name}, 2(N−1) messages"
             yield counted(title, name, n, load, Exactly(2 * (n - 1)))
-    medium = Network(broadcast_medium=True)
     for n in SIZES:
         implicit = "ricart-agrawala-implicit"
         title = "§6.1: implicit replies, N−1 messages when nobody competes"
@@ -217,7 +215,7 @@ def modifications() -> Iterator[Item]:
         )
         title = "§6.2: broadcast, N messages when nobody competes"
         on_medium = "ricart-agrawala-broadcast"
-        yield counted(title, on_medium, n, Light(), Exactly(n), medium)
+        yield counted(title, on_medium, n, Light(), Exactly(n))
         title = "§6.2.1: broadcast in one order, 2 messages"
         ordered = "ricart-agrawala-broadcast-ordered"
         yield counted(title, ordered, n, Heavy(), Near(2, relative=0.05))
@@ -236,7 +234,6 @@ def counted(
     n: int,
     load: Load,
     expected: Expectation,
-    network: Network | None = None,
     because: Because | None = None,
 ) -> Item:
     return Item(
@@ -244,7 +241,7 @@ def counted(
         title,
         {"n": n, "load": called(load)},
         expected,
-        partial(measure.mean, Scenario(name, n, 10 * n, load, network)),
+        partial(measure.mean, Scenario(name, n, 10 * n, load)),
         because,
         slow=n > 25,
     )
