@@ -8,13 +8,13 @@ from handbook.book import Book, inline
 from handbook.figures import COLOURS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from peerlock.cli.quorums import KINDS as ALL_KINDS
-from peerlock.core.agreements import KINDS as AGREEMENTS
-from peerlock.core.availability import availability
-from peerlock.core.coterie import k_coterie
-from peerlock.core.information import KINDS as STRUCTURES
-from peerlock.core.quorums import QuorumSystem
-from peerlock.core.systems import SYSTEMS
 from peerlock.lab.load import optimal_load
+from peerlock.quorums.agreements import KINDS as AGREEMENTS
+from peerlock.quorums.availability import availability
+from peerlock.quorums.constructions import QuorumSystem
+from peerlock.quorums.coterie import k_coterie
+from peerlock.quorums.information import KINDS as STRUCTURES
+from peerlock.quorums.systems import SYSTEMS
 
 SIZES = (7, 13, 31)
 DRAWN = ("plane", "grid", "majority", "triangle", "tree")

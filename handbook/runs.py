@@ -11,8 +11,9 @@ import click
 
 from handbook.book import ROOT
 from peerlock.algorithms.catalogue import Algorithm
+from peerlock.checker.check import check
 from peerlock.checker.model import exhibit
-from peerlock.checker.report import Report, check
+from peerlock.checker.report import Report
 from peerlock.checker.search import Limits
 from peerlock.cli.main import cli
 from peerlock.cli.simulate import scenario_from

@@ -17,11 +17,17 @@ from peerlock.algorithms.agrawal_el_abbadi import (
     Yield,
 )
 from peerlock.algorithms.maekawa import Inquire, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Down, Grant, NodeId, RemoteError, Send
-from peerlock.core.quorums import Quorum
-from peerlock.core.tree_quorums import children, parent, tree_quorum, tree_quorums, way_down
+from peerlock.quorums.constructions import Quorum
+from peerlock.quorums.tree_quorums import (
+    children,
+    parent,
+    tree_quorum,
+    tree_quorums,
+    way_down,
+)
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.network import Crash
 from peerlock.simulator.network import Network as Wires

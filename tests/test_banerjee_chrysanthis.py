@@ -14,8 +14,8 @@ from peerlock.algorithms.chaudhuri_edward import (
     Request,
     Token,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand

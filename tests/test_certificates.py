@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.main import main
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.runtime import certificates
 from peerlock.runtime.certificates import (

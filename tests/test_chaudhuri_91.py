@@ -17,8 +17,8 @@ from peerlock.algorithms.chaudhuri_91 import (
     Request,
     mesh,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand

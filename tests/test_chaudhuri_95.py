@@ -10,8 +10,8 @@ import pytest
 
 from peerlock.algorithms.chaudhuri_91 import Call, Note, Privilege, mesh
 from peerlock.algorithms.chaudhuri_95 import Chaudhuri95, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.checker.report import check
 from peerlock.core.peer import NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand

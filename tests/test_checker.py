@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE, algorithm
 from peerlock.algorithms.ricart_agrawala import Reply, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.checker.report import Report, check
+from peerlock.checker.report import Report
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import MASK, Phase
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.traces.trace import Kind, Step, Trace
 from tests.naive import explore

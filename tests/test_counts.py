@@ -5,8 +5,8 @@ from math import log2
 
 import pytest
 
-from peerlock.core.quorums import plane
 from peerlock.core.topology import topology
+from peerlock.quorums.constructions import plane
 from peerlock.simulator.load import Heavy, Light, Load
 from peerlock.simulator.report import Report
 from peerlock.simulator.simulation import Scenario, empty_trace, simulate
@@ -67,7 +67,7 @@ def test_suzuki_kasami_costs_n_and_nothing_at_the_holder(n: int) -> None:
 @pytest.mark.parametrize("kind", ["plane", "grid", "majority"])
 @pytest.mark.parametrize("n", SIZES)
 def test_maekawa_costs_3_k_minus_1_with_each_nodes_own_quorum(n: int, kind: str) -> None:
-    from peerlock.core.quorums import KINDS
+    from peerlock.quorums.constructions import KINDS
 
     for _, node, messages in light_entries("maekawa", n, entries=6, quorums=kind):
         assert messages == 3 * (len(KINDS[kind](n).of(node)) - 1)

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import peerlock
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.meeting import Reach
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import (
     BetweenMachines,
     ClusterError,

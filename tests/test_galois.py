@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from peerlock.core.galois import galois_field, prime_power, singer_difference_set
+from peerlock.quorums.galois import galois_field, prime_power, singer_difference_set
 
 SMALL = [2, 3, 4, 5, 7, 8, 9]
 PRIME_POWERS = [*SMALL, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32]

@@ -11,8 +11,8 @@ from peerlock.algorithms.helary_plouzeau_raynal import (
     Request,
     Token,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import exhibit, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.core.topology import Graph, Ring, topology
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate

@@ -10,11 +10,11 @@ import pytest
 
 from peerlock.algorithms.kakugawa import Kakugawa
 from peerlock.algorithms.maekawa import Locked, Maekawa, Maekawa1985, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
-from peerlock.core.coterie import k_coterie
 from peerlock.core.peer import Grant, Send
-from peerlock.core.quorums import Quorum, QuorumSystem
+from peerlock.quorums.constructions import Quorum, QuorumSystem
+from peerlock.quorums.coterie import k_coterie
 from peerlock.simulator import (
     Heavy,
     Level,

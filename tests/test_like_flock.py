@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from peerlock.cli.neighbour import Neighbour
-from peerlock.cli.offspring import children_found, children_listed
+from peerlock.supervision.neighbour import Neighbour
+from peerlock.supervision.offspring import children_found, children_listed
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
 OF_THE_C_LIBRARY = 0b11 << 31  # signals 32 and 33, which it blocks and unblocks as it likes

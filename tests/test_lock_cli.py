@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from peerlock.cli import joining
-from peerlock.cli.joining import Patience
 from peerlock.cli.main import main
-from peerlock.cli.offspring import children_listed
+from peerlock.supervision import joining
+from peerlock.supervision.joining import Patience
+from peerlock.supervision.offspring import children_listed
 from tests.etcd_servers import Server, servers
 
 PEERLOCK = (sys.executable, "-m", "peerlock")

@@ -8,10 +8,10 @@ import pytest
 
 from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, RemoteError, Send
-from peerlock.core.quorums import KINDS, QuorumSystem, plane
+from peerlock.quorums.constructions import KINDS, QuorumSystem, plane
 from peerlock.simulator import Heavy, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Constant

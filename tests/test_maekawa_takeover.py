@@ -16,8 +16,8 @@ from peerlock.algorithms.maekawa_takeover import (
     Report,
     Request,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Down, RemoteError, Send
 from peerlock.simulator import (
     Crash,

@@ -9,10 +9,10 @@ import pytest
 from peerlock.algorithms.maekawa import Locked, Request
 from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.weighted_majority import WeightedMajority
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, Send
-from peerlock.core.weighted import Votes, untied, weighted
+from peerlock.quorums.weighted import Votes, untied, weighted
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.test_counts import light_entries

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import peerlock
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership import sqlite
 from peerlock.membership.engine import ClusterError, Gone, Joined
 from peerlock.membership.memory import MemoryEngine

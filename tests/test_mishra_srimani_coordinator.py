@@ -18,8 +18,8 @@ from peerlock.algorithms.mishra_srimani import (
 )
 from peerlock.algorithms.mishra_srimani_coordinator import MishraSrimaniCoordinator
 from peerlock.algorithms.suzuki_kasami import Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
 from peerlock.core.peer import Grant, Send

@@ -9,18 +9,18 @@ import pytest
 
 from peerlock.algorithms.mizuno_neilsen_rao import Acquired, MizunoNeilsenRao, Requests
 from peerlock.algorithms.suzuki_kasami import Privilege, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.checker.report import check
-from peerlock.core.agreements import (
+from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.quorums.agreements import (
     KINDS,
     QuorumAgreement,
     grid_set,
     suzuki_kasami,
     twice,
 )
-from peerlock.core.peer import Grant, RemoteError, Send
-from peerlock.core.quorums import grid, majority, plane
-from peerlock.core.tree_quorums import tree_quorums
+from peerlock.quorums.constructions import grid, majority, plane
+from peerlock.quorums.tree_quorums import tree_quorums
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
 from peerlock.simulator.load import Load
 from tests.test_counts import light_entries

@@ -8,8 +8,8 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
 from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.checker.report import check
 from peerlock.traces.trace import Kind
 
 MUSEUM = [entry for entry in CATALOGUE if entry.family == "museum"]

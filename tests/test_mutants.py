@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.checker.report import check
+from peerlock.checker.check import check
 from tests.mutants import MUTANTS, Mutant
 
 

@@ -24,8 +24,8 @@ from peerlock.algorithms.naimi_trehel_failures import (
     Request,
     State,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from peerlock.algorithms.neilsen_mizuno import PRIVILEGE, NeilsenMizuno, Request
+from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.core.topology import Topology, topology
 from peerlock.simulator import Heavy, Light, Scenario, simulate

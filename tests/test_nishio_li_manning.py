@@ -22,8 +22,8 @@ from peerlock.algorithms.nishio_li_manning import (
     TokenMissing,
 )
 from peerlock.algorithms.ricart_agrawala_token import Request
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model, within
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import (
     Crash,

@@ -13,8 +13,9 @@ from zlib import crc32
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError
+from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.ricart_agrawala import Reply, Request
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
 from peerlock.node.knobs import Knobs

@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlock.cli.quorums import KINDS as NAMES
-from peerlock.core.agreements import KINDS as AGREEMENTS
-from peerlock.core.agreements import QuorumAgreement, entries, grid_set, half
-from peerlock.core.availability import Counting, availability, by_trial
-from peerlock.core.coterie import k_coterie, most_disjoint
-from peerlock.core.hitting import OutOfEffort
-from peerlock.core.information import KINDS as STRUCTURES
-from peerlock.core.information import InformationStructure
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import KINDS, QuorumSystem, grid, majority, plane
-from peerlock.core.systems import SYSTEMS
-from peerlock.core.tree_quorums import tree_quorums
-from peerlock.core.triangle import place, triangle, triangle_columns, triangle_rows
-from peerlock.core.weighted import untied, weighted
 from peerlock.lab.load import optimal_load
+from peerlock.quorums.agreements import KINDS as AGREEMENTS
+from peerlock.quorums.agreements import QuorumAgreement, entries, grid_set, half
+from peerlock.quorums.availability import Counting, availability, by_trial
+from peerlock.quorums.constructions import KINDS, QuorumSystem, grid, majority, plane
+from peerlock.quorums.coterie import k_coterie, most_disjoint
+from peerlock.quorums.hitting import OutOfEffort
+from peerlock.quorums.information import KINDS as STRUCTURES
+from peerlock.quorums.information import InformationStructure
+from peerlock.quorums.systems import SYSTEMS
+from peerlock.quorums.tree_quorums import tree_quorums
+from peerlock.quorums.triangle import place, triangle, triangle_columns, triangle_rows
+from peerlock.quorums.weighted import untied, weighted
 from tests.test_agrawal_el_abbadi import all_quorums
 from tests.test_cli import peerlock  # noqa: F401 - the fixture
 from tests.test_quorums import any_system, resilience_by_hand

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlock.core.bits import bits
-from peerlock.core.hitting import smallest_hitting_set
-from peerlock.core.quorums import (
+from peerlock.quorums.constructions import (
     KINDS,
     Quorum,
     QuorumSystem,
@@ -20,6 +19,7 @@ from peerlock.core.quorums import (
     plane,
     projective_plane,
 )
+from peerlock.quorums.hitting import smallest_hitting_set
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 DEGENERATE = [*range(4, 92), 100, 134, 184, 220, 274, 308, 382, 400]

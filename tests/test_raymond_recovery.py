@@ -12,8 +12,8 @@ import pytest
 
 from peerlock.algorithms.raymond import PRIVILEGE, REQUEST
 from peerlock.algorithms.raymond_recovery import Advise, RaymondRecovery, Restart
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send

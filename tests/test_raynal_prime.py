@@ -18,8 +18,8 @@ from peerlock.algorithms.raynal_prime import (
     change_of,
     product_at,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, RemoteError, Send, SetTimer
 from peerlock.simulator import Heavy, Light, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind

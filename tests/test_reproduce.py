@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from peerlock.algorithms import catalogue
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.algorithms.raymond import Raymond
 from peerlock.cli.reproduce import reproduce as command
+from peerlock.core.errors import UsageError
 from peerlock.lab.reproduce import chaudhuri_edward, maekawa, run
 from peerlock.lab.reproduce.expect import (
     Above,

@@ -8,8 +8,8 @@ import pytest
 
 from peerlock.algorithms.ricart_agrawala import REPLY, Request, RicartAgrawala
 from peerlock.algorithms.ricart_agrawala_bounded import RicartAgrawalaBounded
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind

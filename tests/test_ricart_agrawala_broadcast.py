@@ -11,8 +11,8 @@ from peerlock.algorithms.ricart_agrawala_broadcast import (
     BroadcastReply,
     RicartAgrawalaBroadcast,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
 from peerlock.simulator.latency import Constant

@@ -11,8 +11,8 @@ from peerlock.algorithms.ricart_agrawala_broadcast_ordered import (
     Request,
     RicartAgrawalaBroadcastOrdered,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError
 from peerlock.simulator import Heavy, Level, Light, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand

@@ -23,8 +23,8 @@ from peerlock.algorithms.ricart_agrawala_failures import (
     Standing,
     YesIAmHere,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
 from peerlock.core.bits import bits

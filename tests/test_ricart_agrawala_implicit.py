@@ -12,8 +12,8 @@ from peerlock.algorithms.ricart_agrawala_implicit import (
     Deferred,
     RicartAgrawalaImplicit,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.checker.report import check
 from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate

@@ -9,8 +9,8 @@ import pytest
 
 from peerlock.algorithms.ricart_agrawala import REPLY, Request
 from peerlock.algorithms.ricart_agrawala_priority import RicartAgrawalaPriority
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, NodeId, Send
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand

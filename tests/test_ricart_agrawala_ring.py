@@ -11,8 +11,8 @@ from peerlock.algorithms import ricart_agrawala_ring as held
 from peerlock.algorithms import ricart_agrawala_ring_notes as noted
 from peerlock.algorithms.catalogue import algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.latency import Constant

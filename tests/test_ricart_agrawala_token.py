@@ -12,8 +12,8 @@ from peerlock.algorithms.ricart_agrawala_token import (
     RicartAgrawalaToken,
     Token,
 )
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind, Trace

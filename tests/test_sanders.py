@@ -11,16 +11,16 @@ import pytest
 
 from peerlock.algorithms.maekawa import Locked, Release, Request
 from peerlock.algorithms.sanders import Sanders
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
-from peerlock.core.information import (
+from peerlock.core.peer import NodeId, Send
+from peerlock.quorums.constructions import Quorum, grid, plane
+from peerlock.quorums.information import (
     KINDS,
     InformationStructure,
     maekawa,
     ricart_agrawala,
 )
-from peerlock.core.peer import NodeId, Send
-from peerlock.core.quorums import Quorum, grid, plane
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.traces.trace import Kind

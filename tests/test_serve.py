@@ -23,8 +23,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import peerlock
 from peerlock.api.tasks import LockNode
-from peerlock.cli import joining, web
-from peerlock.cli.joining import member
+from peerlock.monitoring import web
+from peerlock.supervision import joining
+from peerlock.supervision.joining import member
 from tests.etcd_servers import Server as Etcd
 from tests.etcd_servers import servers
 

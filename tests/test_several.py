@@ -2,15 +2,16 @@
 
 import pytest
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
 from peerlock.algorithms.raymond_k import RaymondK, Reply
 from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.algorithms.readers_writers import Request as ReadOrWrite
 from peerlock.algorithms.ricart_agrawala import REPLY, Request
 from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import Privilege
+from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.checker.report import check
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import Broadcast, Grant, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
 from peerlock.simulator.judge import Judge

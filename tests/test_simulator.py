@@ -10,7 +10,8 @@ from math import inf, nan
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import Constant, Exponential, Matrix, Uniform, parse_latency

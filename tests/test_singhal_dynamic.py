@@ -8,8 +8,8 @@ import pytest
 
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.algorithms.singhal_dynamic import SinghalDynamic
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.checker.report import check
 from peerlock.core.bits import bits, nodes_in
 from peerlock.core.peer import Grant, NodeId, Send
 from peerlock.simulator import Heavy, Scenario, simulate

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from peerlock.algorithms.singhal_heuristic import Request, SinghalHeuristic, Token
+from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand

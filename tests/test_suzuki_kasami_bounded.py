@@ -9,8 +9,8 @@ import pytest
 
 from peerlock.algorithms.suzuki_kasami import Privilege, Request
 from peerlock.algorithms.suzuki_kasami_bounded import ACK, Ack, SuzukiKasamiBounded
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind

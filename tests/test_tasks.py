@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import peerlock
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.status import survey
 from peerlock.api.tasks import Grant, Lock, LockNode
+from peerlock.core.errors import UsageError
 from peerlock.membership.place import engine_for
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State

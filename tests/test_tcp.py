@@ -22,9 +22,9 @@ import pytest
 
 import peerlock
 from peerlock import Reach
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.status import survey
 from peerlock.api.tasks import LockNode
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.etcd import EtcdEngine
 from peerlock.node.views import View

@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 
 import peerlock
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.threads import Grant, Lock, LockNode
+from peerlock.core.errors import UsageError
 from peerlock.membership.place import engine_for
 from peerlock.runtime.host import Host
 

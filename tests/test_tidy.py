@@ -22,18 +22,21 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # Layer: the layers of ours that it may import besides itself.
 LAYERS: dict[str, set[str]] = {
     "core": set(),
-    "algorithms": {"core"},
+    "quorums": {"core"},
+    "algorithms": {"core", "quorums"},
     "node": {"core", "algorithms"},
     "traces": {"core"},
-    "simulator": {"core", "algorithms", "node", "traces"},
+    "simulator": {"core", "quorums", "algorithms", "node", "traces"},
     "checker": {"core", "algorithms", "traces"},
-    "lab": {"core", "algorithms", "traces", "simulator", "checker"},
+    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
+    "supervision": {"core", "membership", "api"},
+    "monitoring": {"core", "runtime"},
 }
 LAYERS["cli"] = set(LAYERS)
-PURE = {"core", "algorithms", "node", "traces", "simulator", "checker"}
+PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
 
 # What would make a run depend on more than its seed.
 WORLDLY = {"asyncio", "socket", "time", "datetime", "threading", "multiprocessing", "os"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.simulator.transcript import play
 
 STORIES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))

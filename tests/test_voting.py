@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerlock.core.availability import availability
-from peerlock.core.hitting import OutOfEffort
 from peerlock.core.peer import NodeId
-from peerlock.core.weighted import Votes, survivals, untied, weighted
 from peerlock.lab.linear import solve
 from peerlock.lab.load import optimal_load
 from peerlock.lab.voting import fair_sets, grouped, voting_load
+from peerlock.quorums.availability import availability
+from peerlock.quorums.hitting import OutOfEffort
+from peerlock.quorums.weighted import Votes, survivals, untied, weighted
 from tests.test_cli import peerlock  # noqa: F401 - the fixture
 
 ENOUGH = 800_000

@@ -117,17 +117,14 @@ from peerlock.algorithms.suzuki_kasami import SuzukiKasami
 from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.algorithms.token_ring import TokenRing
 from peerlock.algorithms.weighted_majority import WeightedMajority
-from peerlock.core import agreements, information
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import Peer
-from peerlock.core.quorums import QuorumSystem
-from peerlock.core.systems import SYSTEMS
 from peerlock.core.topology import KINDS as TOPOLOGIES
 from peerlock.core.topology import Topology, topology
-from peerlock.core.weighted import Votes, untied, weighted
-
-
-class UsageError(ValueError):
-    """What was asked for makes no sense; the text says what to do, in one line."""
+from peerlock.quorums import agreements, information
+from peerlock.quorums.constructions import QuorumSystem
+from peerlock.quorums.systems import SYSTEMS
+from peerlock.quorums.weighted import Votes, untied, weighted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ Where this file departs from the source, and why:
     In one run with 12 nodes, k = 4 and a load of 0.05 a request waited half as long again
     as with Raymond's, for a sixth of the messages; when all competed, no longer.
   * The survey calls the quorums hard to construct and gives none for every N and k.  Here
-    the nodes are dealt out into k groups with a coterie each: see `core/coterie.py`,
+    the nodes are dealt out into k groups with a coterie each: see `quorums/coterie.py`,
     also for a slip in the survey's first condition.  Another k-coterie can be given.
   * The survey has k < N.  Here k may be larger: then every node is a group of its own.
   * A node is a member of its own quorum, and a message to oneself is none, so that the
@@ -38,8 +38,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms.maekawa import Maekawa
-from peerlock.core.coterie import k_coterie
 from peerlock.core.peer import setting
+from peerlock.quorums.coterie import k_coterie
 
 
 @dataclass(eq=False)

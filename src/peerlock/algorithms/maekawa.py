@@ -41,7 +41,7 @@ from typing import Any
 
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.quorums import QuorumSystem, plane
+from peerlock.quorums.constructions import QuorumSystem, plane
 
 
 @dataclass(frozen=True, slots=True)

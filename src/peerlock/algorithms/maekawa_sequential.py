@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 
 from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.quorums import QuorumSystem, plane
+from peerlock.quorums.constructions import QuorumSystem, plane
 
 
 @dataclass(frozen=True, slots=True)

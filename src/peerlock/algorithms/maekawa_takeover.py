@@ -40,7 +40,7 @@ from peerlock.algorithms import maekawa
 from peerlock.algorithms.maekawa import Timestamp
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, setting
-from peerlock.core.quorums import QuorumSystem, plane
+from peerlock.quorums.constructions import QuorumSystem, plane
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.core.peer import fixed
-from peerlock.core.quorums import QuorumSystem, majority
+from peerlock.quorums.constructions import QuorumSystem, majority
 
 
 @dataclass(eq=False)

@@ -35,7 +35,7 @@ Where this file departs from the survey, and why:
     2√2·√N-2 is met: 17.98 messages measured, 18 by the formula, with 50 nodes competing.
   * The node that has the token first is known to its acquired set from the beginning.
   * Unless told otherwise, the agreement is the survey's modified grid set, whose figure
-    gives its shape away: see `core/agreements.py`.  A choice of quorums is used for both
+    gives its shape away: see `quorums/agreements.py`.  A choice of quorums is used for both
     R and A; with R all others and A the node alone it is Suzuki and Kasami's algorithm.
 """
 
@@ -45,10 +45,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from peerlock.algorithms.suzuki_kasami import Privilege, Request, SuzukiKasami, replaced
-from peerlock.core.agreements import QuorumAgreement, grid_set, twice
 from peerlock.core.peer import NodeId, RemoteError, fixed, setting
-from peerlock.core.quorums import QuorumSystem
 from peerlock.core.topology import Topology
+from peerlock.quorums.agreements import QuorumAgreement, grid_set, twice
+from peerlock.quorums.constructions import QuorumSystem
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ from dataclasses import dataclass
 
 from peerlock.algorithms.maekawa import Locked, Maekawa, Release, Timestamp
 from peerlock.core.bits import Nodes, bits
-from peerlock.core.information import InformationStructure, maekawa
 from peerlock.core.peer import NodeId, fixed, setting
+from peerlock.quorums.information import InformationStructure, maekawa
 
 
 @dataclass(eq=False)

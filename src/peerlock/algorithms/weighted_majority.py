@@ -34,8 +34,8 @@ from dataclasses import dataclass
 
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.core.peer import fixed, setting
-from peerlock.core.quorums import QuorumSystem
-from peerlock.core.weighted import Votes, untied, weighted
+from peerlock.quorums.constructions import QuorumSystem
+from peerlock.quorums.weighted import Votes, untied, weighted
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import BetweenMachines, Engine
 from peerlock.membership.place import engine_for, own_directory
 from peerlock.runtime.tls import Files, Mutual

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from threading import TIMEOUT_MAX
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.node.terms import Demand, demand, plain_permits
 
 LONGEST_NAME = 1_000

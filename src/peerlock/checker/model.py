@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm, Bound, UsageError, Value, algorithm
+from peerlock.algorithms.catalogue import Algorithm, Bound, Value, algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, state_fields
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, UsageError, algorithm, card
+from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, algorithm, card
 from peerlock.cli.catalogue import needs
 from peerlock.cli.compare import explaining, say_settings
 from peerlock.cli.output import (
@@ -20,6 +20,7 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.core.errors import UsageError
 from peerlock.lab.compare import Experiment, Result, compare
 
 USES = ("lock", "shared lock", "semaphore")

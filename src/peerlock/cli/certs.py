@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import F, console, json_option, plain_table, print_json
+from peerlock.core.errors import UsageError
 
 if TYPE_CHECKING:
     from peerlock.runtime.certificates import Shown

@@ -21,10 +21,10 @@ from rich.markup import escape
 from rich.text import Text
 
 from peerlock import traces
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
+from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
 from peerlock.checker.report import Report, Violation
-from peerlock.checker.report import check as check_model
 from peerlock.checker.search import Coverage, Limits
 from peerlock.cli.output import (
     Finite,
@@ -38,6 +38,7 @@ from peerlock.cli.output import (
     write_trace,
 )
 from peerlock.cli.settings import in_words, settings_options
+from peerlock.core.errors import UsageError
 from peerlock.traces import jsonl, text
 
 HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
 from peerlock.cli.output import (
     console,
     exit_with,
@@ -24,6 +24,7 @@ from peerlock.cli.output import (
     progress,
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
+from peerlock.core.errors import UsageError
 from peerlock.lab.compare import Experiment, Result, RunFailed, Spread
 from peerlock.lab.compare import compare as run
 

@@ -22,8 +22,8 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import Finite, console, json_option, plain_table, print_json
+from peerlock.core.errors import UsageError
 from peerlock.node.terms import LOCK, demand
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "white", "orange3")

@@ -16,14 +16,10 @@ from math import inf
 
 import click
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.cli.child import Command, answered
-from peerlock.cli.joining import Patience, member
 from peerlock.cli.main import end_by, say
-from peerlock.cli.neighbour import Neighbour
 from peerlock.cli.output import (
     Finite,
     cluster_option,
@@ -31,9 +27,13 @@ from peerlock.cli.output import (
     lease_option,
     reach_options,
 )
-from peerlock.cli.watchdog import FOR_ALL, Watchdog
+from peerlock.core.errors import UsageError
 from peerlock.membership.memory import MemoryEngine
 from peerlock.runtime.host import margin
+from peerlock.supervision.child import Command, answered
+from peerlock.supervision.joining import Patience, member
+from peerlock.supervision.neighbour import Neighbour
+from peerlock.supervision.watchdog import FOR_ALL, Watchdog
 
 # Exit codes, from flock(1) and sysexits.h.
 NOT_ACQUIRED = 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 
 log = logging.getLogger("peerlock")
 

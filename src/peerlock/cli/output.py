@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table
 
 from peerlock import traces
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.place import SHORTEST, must_be_a_lease
 from peerlock.traces.trace import Trace

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import console, plain_table
-from peerlock.core.agreements import QuorumAgreement, half
-from peerlock.core.availability import Availability
-from peerlock.core.coterie import most_disjoint
-from peerlock.core.information import InformationStructure
-from peerlock.core.quorums import Quorum, QuorumSystem, Sizes
+from peerlock.core.errors import UsageError
 from peerlock.lab.linear import Optimum
 from peerlock.lab.load import optimal_load
+from peerlock.quorums.agreements import QuorumAgreement, half
+from peerlock.quorums.availability import Availability
+from peerlock.quorums.constructions import Quorum, QuorumSystem, Sizes
+from peerlock.quorums.coterie import most_disjoint
+from peerlock.quorums.information import InformationStructure
 
 SHOWN = 60  # rows; more are for programs
 

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.cli.output import (
     console,
     exit_with,
@@ -22,6 +21,7 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.core.errors import UsageError
 from peerlock.lab.reproduce.item import Finding
 from peerlock.lab.reproduce.page import page
 from peerlock.lab.reproduce.rows import Row, by_reason, rows

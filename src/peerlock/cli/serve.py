@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from peerlock.algorithms.catalogue import UsageError
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import LockNode, join
-from peerlock.cli.joining import member
 from peerlock.cli.logs import LoggedCommand, log, log_option, prepare_log
 from peerlock.cli.output import (
     cluster_option,
@@ -34,8 +32,10 @@ from peerlock.cli.output import (
     lease_option,
     reach_options,
 )
-from peerlock.cli.web import Answer, Pages, served
+from peerlock.core.errors import UsageError
+from peerlock.monitoring.web import Answer, Pages, served
 from peerlock.runtime.host import Host
+from peerlock.supervision.joining import member
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

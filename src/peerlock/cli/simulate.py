@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
 from peerlock.cli.output import (
     Finite,
     console,
@@ -27,6 +27,7 @@ from peerlock.cli.output import (
     write_trace,
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
+from peerlock.core.errors import UsageError
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load

@@ -13,13 +13,8 @@ from multiprocessing import active_children
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from peerlock.algorithms.catalogue import (
-    Algorithm,
-    Settings,
-    UsageError,
-    algorithm,
-    takers,
-)
+from peerlock.algorithms.catalogue import Algorithm, Settings, algorithm, takers
+from peerlock.core.errors import UsageError
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import parse_load

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 
 LARGEST = 2_000  # the largest denominator that is tried when a solution is made exact
 

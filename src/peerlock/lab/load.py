@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from peerlock.core.bits import Nodes, nodes_in
-from peerlock.core.quorums import QuorumSystem
-from peerlock.core.weighted import WeightedVotes
 from peerlock.lab.linear import Optimum, Solution, fractions, solve
 from peerlock.lab.voting import voting_load
+from peerlock.quorums.constructions import QuorumSystem
+from peerlock.quorums.weighted import WeightedVotes
 
 SMALL = 30  # nodes, or different numbers of votes, up to which a solution is made exact
 

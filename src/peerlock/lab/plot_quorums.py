@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peerlock.core.availability import Availability
-from peerlock.core.quorums import QuorumSystem
 from peerlock.lab.plot import COLOURS, import_pyplot
+from peerlock.quorums.availability import Availability
+from peerlock.quorums.constructions import QuorumSystem
 
 POINTS = 101
 

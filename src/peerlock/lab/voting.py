@@ -19,9 +19,9 @@ from math import inf, lcm
 from random import Random
 from typing import Any
 
-from peerlock.core.hitting import OutOfEffort
-from peerlock.core.weighted import Votes
 from peerlock.lab.linear import Choice, Optimum, Solution, fractions, solve
+from peerlock.quorums.hitting import OutOfEffort
+from peerlock.quorums.weighted import Votes
 
 EFFORT = 60_000_000  # partial sets looked at before the search is given up: some seconds
 START = 2  # winning sets for each number of votes to begin with: often enough, if fair

@@ -75,7 +75,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import (

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 
 SCHEMES = ("etcd", "etcds")

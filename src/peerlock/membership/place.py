@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from urllib.parse import unquote
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError, Engine
 from peerlock.membership.memory import MemoryEngine
 from peerlock.membership.sqlite import SqliteEngine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 
 
 @dataclass(frozen=True)

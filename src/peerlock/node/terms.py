@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
-from peerlock.algorithms.catalogue import CATALOGUE, UsageError, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
 # One lock for all needs is asked for without naming an algorithm; these serve it.  Why

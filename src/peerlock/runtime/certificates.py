@@ -37,7 +37,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 
 AUTHORITY_DAYS = 3650
 HOST_DAYS = 365

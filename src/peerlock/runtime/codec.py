@@ -10,7 +10,8 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import MESSAGES, Batch, Message, ToPeer

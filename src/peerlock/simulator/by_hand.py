@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError, algorithm
+from peerlock.algorithms.catalogue import algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import (
     Broadcast,
     CancelTimer,

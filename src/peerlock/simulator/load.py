@@ -12,7 +12,7 @@ from math import floor, log1p
 from random import Random
 from typing import Protocol
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import inf
 from random import Random
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, listed
 from peerlock.simulator.latency import LONGEST, Arrival, Latency, Uniform
 

@@ -17,7 +17,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import Settings, UsageError, algorithm
+from peerlock.algorithms.catalogue import Settings, algorithm
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import LONGEST

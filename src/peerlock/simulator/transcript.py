@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import (
     Broadcast,
     CancelTimer,
@@ -37,8 +37,8 @@ from peerlock.core.peer import (
     label,
     listed,
 )
-from peerlock.core.quorums import QuorumSystem
 from peerlock.core.topology import topology
+from peerlock.quorums.constructions import QuorumSystem
 from peerlock.simulator.by_hand import ByHand
 from peerlock.traces.trace import Kind, Trace
 

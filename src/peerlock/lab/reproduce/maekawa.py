@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import Any
 
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem, plane
 from peerlock.lab.reproduce import measure
 from peerlock.lab.reproduce.expect import AtMost, Between, Exactly, Near, Of, Said
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
+from peerlock.quorums.constructions import Quorum, QuorumSystem, plane
 from peerlock.simulator.load import Heavy, Level, Light, Load
 from peerlock.simulator.simulation import Scenario
 from peerlock.traces.trace import Kind, Step

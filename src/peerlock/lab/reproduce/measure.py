@@ -11,8 +11,8 @@ from fractions import Fraction
 from statistics import fmean
 from typing import Any
 
+from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.checker.report import check
 from peerlock.core.peer import NodeId
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.simulation import Scenario, empty_trace, simulate

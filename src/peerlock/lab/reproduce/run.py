@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.lab.compare import in_processes
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, survey, tr869
 from peerlock.lab.reproduce.item import Finding, Item, judged

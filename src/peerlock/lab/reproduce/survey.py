@@ -7,13 +7,8 @@ from functools import partial
 from math import floor, log, log2, sqrt
 from typing import Any
 
-from peerlock.core.agreements import grid_set
-from peerlock.core.coterie import k_coterie
-from peerlock.core.information import KINDS as STRUCTURES
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import plane
 from peerlock.core.topology import topology
-from peerlock.core.tree_quorums import children, tree_quorum, tree_quorums
 from peerlock.lab.reproduce import measure
 from peerlock.lab.reproduce.expect import (
     AtMost,
@@ -25,6 +20,11 @@ from peerlock.lab.reproduce.expect import (
     Said,
 )
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.quorums.agreements import grid_set
+from peerlock.quorums.constructions import plane
+from peerlock.quorums.coterie import k_coterie
+from peerlock.quorums.information import KINDS as STRUCTURES
+from peerlock.quorums.tree_quorums import children, tree_quorum, tree_quorums
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Light
 from peerlock.simulator.simulation import Scenario

@@ -16,12 +16,12 @@ from itertools import product
 from math import isqrt
 from operator import or_
 
-from peerlock.core.availability import smallest
 from peerlock.core.bits import Nodes
-from peerlock.core.hitting import membership_of
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem, plane
-from peerlock.core.tree_quorums import tree_quorums
+from peerlock.quorums.availability import smallest
+from peerlock.quorums.constructions import Quorum, QuorumSystem, plane
+from peerlock.quorums.hitting import membership_of
+from peerlock.quorums.tree_quorums import tree_quorums
 
 
 @dataclass(frozen=True)

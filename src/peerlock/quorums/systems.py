@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from peerlock.core.quorums import KINDS, QuorumSystem
-from peerlock.core.tree_quorums import tree_quorums
-from peerlock.core.triangle import triangle, triangle_columns, triangle_rows
-from peerlock.core.weighted import untied, weighted
+from peerlock.quorums.constructions import KINDS, QuorumSystem
+from peerlock.quorums.tree_quorums import tree_quorums
+from peerlock.quorums.triangle import triangle, triangle_columns, triangle_rows
+from peerlock.quorums.weighted import untied, weighted
 
 SYSTEMS: Mapping[str, Callable[[int], QuorumSystem]] = {
     **KINDS,

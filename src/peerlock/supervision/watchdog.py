@@ -25,8 +25,8 @@ import time
 from contextlib import suppress
 from math import inf
 
-from peerlock.cli.child import Command, become
-from peerlock.cli.offspring import Offspring, forked, let_go_of_streams, sent
+from peerlock.supervision.child import Command, become
+from peerlock.supervision.offspring import Offspring, forked, let_go_of_streams, sent
 
 # What ends a job at a terminal, where it is for the whole group.  The others are for the
 # command alone: what it has started need not know them.

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
-from peerlock.core.hitting import OutOfEffort
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem
+from peerlock.quorums.constructions import Quorum, QuorumSystem
+from peerlock.quorums.hitting import OutOfEffort
 
 Votes = tuple[int, ...]  # votes[i - 1] are those of node i
 

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import cast
 
-from peerlock.algorithms.catalogue import UsageError
+from peerlock.core.errors import UsageError
 from peerlock.runtime.transport import address, host_and_port
 
 Answer = tuple[int, bytes]

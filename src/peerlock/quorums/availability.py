@@ -18,9 +18,9 @@ from operator import or_
 from random import Random
 
 from peerlock.core.bits import Nodes, nodes_in
-from peerlock.core.hitting import OutOfEffort
-from peerlock.core.quorums import QuorumSystem
-from peerlock.core.weighted import WeightedVotes, survivals
+from peerlock.quorums.constructions import QuorumSystem
+from peerlock.quorums.hitting import OutOfEffort
+from peerlock.quorums.weighted import WeightedVotes, survivals
 
 EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
 TRIALS = 2_000

@@ -19,7 +19,7 @@ from itertools import combinations
 
 from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem, majority, plane
+from peerlock.quorums.constructions import Quorum, QuorumSystem, majority, plane
 
 
 @lru_cache

@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import count
 
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem
+from peerlock.quorums.constructions import Quorum, QuorumSystem
 
 
 @lru_cache

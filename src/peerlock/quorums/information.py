@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 
-from peerlock.core.agreements import entries
 from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem, plane
+from peerlock.quorums.agreements import entries
+from peerlock.quorums.constructions import Quorum, QuorumSystem, plane
 
 
 @dataclass(frozen=True)

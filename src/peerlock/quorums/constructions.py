@@ -18,9 +18,9 @@ from math import comb, inf, isqrt
 from operator import and_, or_
 
 from peerlock.core.bits import Nodes, bits, nodes_in
-from peerlock.core.galois import prime_power, singer_difference_set
-from peerlock.core.hitting import membership_of, smallest_hitting_set
 from peerlock.core.peer import NodeId
+from peerlock.quorums.galois import prime_power, singer_difference_set
+from peerlock.quorums.hitting import membership_of, smallest_hitting_set
 
 Quorum = tuple[NodeId, ...]
 

@@ -23,9 +23,9 @@ from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache, reduce
 
-from peerlock.core.availability import Counts, added, multiplied
 from peerlock.core.peer import NodeId
-from peerlock.core.quorums import Quorum, QuorumSystem
+from peerlock.quorums.availability import Counts, added, multiplied
+from peerlock.quorums.constructions import Quorum, QuorumSystem
 
 
 def children(node: NodeId, n: int) -> tuple[NodeId, ...]:

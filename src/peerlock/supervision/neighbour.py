@@ -18,7 +18,7 @@ import signal
 import socket
 from contextlib import suppress
 
-from peerlock.cli.offspring import forked, let_go_of_streams
+from peerlock.supervision.offspring import forked, let_go_of_streams
 
 SOON = 0.05  # seconds, in which whatever belongs together has come
 

@@ -1,0 +1,1 @@
+"""What a process that stays in a cluster shows to monitoring."""

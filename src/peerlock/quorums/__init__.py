@@ -1,0 +1,1 @@
+"""Quorum systems: who asks whom, and what that is worth."""

@@ -1,0 +1,1 @@
+"""Commands that run under a lock: started, watched, and stopped when it is lost."""
