@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
 
-.PHONY: demo tour test bench bench-locks bench-many fuzz check-all docs reproduce soak chaos clean
+.PHONY: demo tour test bench bench-start bench-locks bench-many fuzz check-all docs reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -24,6 +24,10 @@ test: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m bench.simulator
 	$(BIN)/python -m bench.checker
+
+# How long imports and commands take to start, beside bare Python.
+bench-start: .venv/ready
+	$(BIN)/python -m bench.start
 
 # Needs redis-server and PostgreSQL from your distribution; says so where one is not here.
 bench-locks: .venv/ready
