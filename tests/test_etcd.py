@@ -6,10 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import wraps
-from itertools import count
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from peerlock.membership.engine import (
     BetweenMachines,
     ClusterError,
     Gone,
-    Joined,
     Watching,
 )
 from peerlock.membership.etcd import AT_ONCE, EtcdEngine
@@ -32,27 +29,26 @@ from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import Answer, encoded
 from peerlock.membership.place import engine_for
 from peerlock.node.numbers import MOST, origin
-from peerlock.node.views import MemberId, View
+from peerlock.node.views import View
 from peerlock.runtime.certificates import issue, new_authority
+from tests.etcd_members import (
+    PATIENCE,
+    Member,
+    alone,
+    fresh,
+    ids,
+    in_time,
+    key_of,
+    keys_of,
+    members,
+    renewed,
+    same,
+)
 from tests.etcd_servers import Server, Wire, servers
 from tests.listening import Listener
 from tests.loops import on_each_loop
 
-PATIENCE = 30.0
 UNREADABLE = "/proc/self/mem"  # it is there, and not even root can read its beginning
-names = count(1)
-
-
-def in_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await test(*arguments, **named)
-
-        asyncio.run(bounded())
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -82,111 +78,6 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
         return False
 
     monkeypatch.setattr(EtcdEngine, "_is_hasty", is_hasty)
-
-
-def fresh(*where: Server | Wire, options: str = "", user: str = "") -> str:
-    """A cluster that nobody has used yet."""
-    hosts = ",".join(one.address for one in where)
-    return f"etcd://{user}{hosts}/c{next(names)}{options}"
-
-
-def same(url: str, *where: Server | Wire) -> str:
-    """The same cluster, by another way."""
-    hosts = ",".join(one.address for one in where)
-    return f"etcd://{hosts}/{url.rpartition('/')[2]}"
-
-
-def keys_of(url: str) -> str:
-    return f"/peerlock/{url.rpartition('/')[2]}/"
-
-
-class Member:
-    """An engine, and what its host would do with it: renew, and listen."""
-
-    def __init__(self, url: str, lease: float = 2.0) -> None:
-        self.engine = EtcdEngine(url, lease)
-        self.engine.on_change = self._told
-        self.views: list[View] = []
-        self.calls_to_look = 0
-        self._something = asyncio.Event()
-        self._renewals: asyncio.Task[None] | None = None
-
-    async def join(self, beyond: int = 0) -> Joined:
-        self.joined = await self.engine.join("there", beyond)
-        self.me = self.joined.me
-        self.views.append(self.joined.view)
-        return self.joined
-
-    def _told(self, view: View | None) -> None:
-        if view is None:
-            self.calls_to_look += 1
-        else:
-            self.views.append(view)
-        self._something.set()
-
-    async def until(self, condition: Callable[[View], bool]) -> View:
-        """Whose newest view is like this, as its watch or a renewal tells it."""
-        while not condition(self.views[-1]):
-            await self._something.wait()
-            self._something.clear()
-        return self.views[-1]
-
-    async def until_told_to_look(self) -> None:
-        while not self.calls_to_look:
-            await self._something.wait()
-            self._something.clear()
-
-    def keep_renewing(self) -> None:
-        async def renew() -> None:
-            while True:
-                with suppress(ClusterError):
-                    view = (await self.engine.renew(self.me)).view
-                    if view.number > self.views[-1].number:
-                        self._told(view)
-                await asyncio.sleep(0.3)
-
-        self._renewals = asyncio.create_task(renew())
-
-    def die(self) -> None:
-        """Without a word to anybody."""
-        if self._renewals:
-            self._renewals.cancel()
-        self.engine.close()
-
-
-@asynccontextmanager
-async def members(url: str, number: int, lease: float = 2.0) -> AsyncIterator[Any]:
-    async with AsyncExitStack() as stack:
-        made = []
-        for _ in range(number):
-            member = Member(url, lease)
-            stack.callback(member.die)
-            await member.join()
-            made.append(member)
-        yield made[0] if number == 1 else made
-
-
-def ids(view: View) -> list[MemberId]:
-    return [member.id for member in view.members]
-
-
-def key_of(server: Server, url: str, member: Member) -> str:
-    [lease] = {i.id for m, i in member.engine._views.known.leases.items() if m == member.me}
-    return f"{keys_of(url)}members/{lease:016x}"
-
-
-def alone(member: Member) -> Callable[[View], bool]:
-    return lambda view: ids(view) == [member.me]
-
-
-async def renewed(member: Member) -> float:
-    """As soon as etcd lets us."""
-    while True:
-        try:
-            return (await member.engine.renew(member.me)).deadline
-        except ClusterError as error:
-            assert not isinstance(error, Gone), error
-            await asyncio.sleep(0.05)
 
 
 # Coming and going
@@ -245,7 +136,7 @@ async def test_if_etcd_takes_a_key_away_too_early_nobody_is_out_too_early(
         for survivor in (a, c):
             survivor.keep_renewing()
         deadline = (await b.engine.renew(b.me)).deadline
-        server.delete(key_of(server, url, b))
+        server.delete(key_of(url, b))
         view = await a.until(lambda view: b.me not in ids(view))
         assert now() >= deadline
         assert await c.until(lambda view: b.me not in ids(view)) == view
@@ -256,7 +147,7 @@ async def test_who_comes_back_after_that_need_not_wait(server: Server) -> None:
     url = fresh(server)
     async with members(url, 2, lease=25) as (a, b):
         former = b.me
-        server.delete(key_of(server, url, b))
+        server.delete(key_of(url, b))
         await b.until_told_to_look()
         with pytest.raises(Gone, match="our lease ran out"):
             await b.engine.renew(b.me)
@@ -339,10 +230,10 @@ async def test_more_may_come_and_die_at_once_than_etcd_compares(
         for member in crowd:
             await member.until(lambda view: len(view.members) == len(crowd))
         agree(crowd)
-        survivor, *others = sorted(crowd, key=lambda one: key_of(server, url, one))
+        survivor, *others = sorted(crowd, key=lambda one: key_of(url, one))
         for member in others:
             member.die()
-        server.delete_between(f"{key_of(server, url, survivor)}!", f"{keys_of(url)}n")
+        server.delete_between(f"{key_of(url, survivor)}!", f"{keys_of(url)}n")
         await survivor.until(alone(survivor))
         agree([survivor])
 
@@ -507,28 +398,6 @@ async def test_if_all_keys_are_deleted_numbers_grow_all_the_same(server: Server)
             await a.engine.renew(a.me)
         await a.join(before)
         assert a.joined.view.number > before
-        assert await renewed(a) > now()
-
-
-@in_time
-async def test_a_restored_backup_is_noticed_and_numbers_grow_all_the_same(
-    own_server: Server,
-) -> None:
-    backup = own_server.data.with_name("backup")
-    async with members(fresh(own_server), 1, lease=20) as a:
-        own_server.crash()
-        shutil.copytree(own_server.data, backup)
-        own_server.restart()
-        await a.engine.renumber()
-        seen = (await a.engine.renumber()).number
-        own_server.crash()
-        shutil.rmtree(own_server.data)
-        backup.rename(own_server.data)
-        own_server.restart()
-        with pytest.raises(Gone, match="backup"):
-            await a.engine.renew(a.me)
-        await a.join(seen)
-        assert a.joined.view.number > seen
         assert await renewed(a) > now()
 
 

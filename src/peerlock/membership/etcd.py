@@ -24,10 +24,10 @@ unless the member itself has come back: then its own clock has told it, whatever
 **Numbers, and so fences, grow** as `node.numbers` says: the first view begins with the
 clock, and no number is ahead of it.  If the keys are deleted, the next number is therefore
 higher than all before.  If etcd is restored, the view's key comes back with older numbers:
-so a number also moves up to the clock if etcd's raft log, or the term of its leader, is not the
-one in which the key was written (`Mark`), as after every restart of etcd.  A member carries
-the highest number that it has seen into the view that it joins (`beyond`).  `reserve`
-writes the same view with a higher `highest`; for watchers that is not a new view.
+so a number also moves up to the clock if etcd's raft log, or the term of its leader, is not
+the one in which the key was written (`Mark`), as after every restart of etcd.  A member
+carries the highest number that it has seen into the view that it joins (`beyond`).
+`reserve` writes the same view with a higher `highest`; for watchers that is no new view.
 
 **etcd that has gone back** has forgotten members that may still hold locks.  How a member
 finds out is said in `etcd_views`; a process that joins compares the view's mark.  Either
@@ -201,7 +201,7 @@ class EtcdEngine:
         view = snapshot.state.view
         self._shown = max(self._shown, view.number)
         self._mind_the_watch(snapshot.state)
-        deadline = sent + ttl if ttl and me in snapshot.state.leases else -inf
+        deadline = sent + ttl if me in snapshot.state.leases else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
     async def renumber(self) -> View:
@@ -338,9 +338,7 @@ class EtcdEngine:
         seen += [card.beyond for card in newcomers.values()]
         if not state.revision:
             seen.append(origin(time.time()) - 1)
-        elif state.mark.term != snapshot.term or (
-            joining and not self._mark.continues(state.mark)
-        ):
+        elif state.mark.term != snapshot.term or (joining and self._quiet_until > -inf):
             with suppress(UsageError):  # of a clock that is wrong: it may not be needed
                 seen.append(origin(time.time()) - 1)
         return state.register._replace(highest=max(seen))
@@ -357,8 +355,9 @@ class EtcdEngine:
         if self._gateway.trouble:
             raise self._gateway.trouble
         current = await self._current_mark()
-        if not current.continues(state.mark) and state.mark != self._waits_for:
-            self._waits_for = state.mark
+        before = state.mark._replace(term=0)
+        if not current.continues(before) and before != self._waits_for:
+            self._waits_for = before
             self._keep_quiet(at, max(state.longest, seconds))
         while (left := self._quiet_until - now()) > 0:
             await asyncio.sleep(left)

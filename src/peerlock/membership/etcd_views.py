@@ -82,16 +82,13 @@ class Views:
         """By a range, not by a transaction: etcd before 3.5.5 ends with a panic if whoever
         asked for one that only reads is gone before the answer."""
         floor = self._floor
-        answer = await self._ask(
-            "range", ranged(self._keys.prefix)["request_range"], patience
-        )
+        answer = await self._read(patience)
         return await self._seen(answer, answer.get("kvs", []), floor, patience)
 
     async def stayed(self, patience: float) -> Snapshot:
         """Whether all is as it is known; if not, how it is."""
         known, floor = self.known, self._floor
-        question = ranged(self._keys.prefix, keys_only=True)["request_range"]
-        answer = await self._ask("range", question, patience)
+        answer = await self._read(patience, keys_only=True)
         keys = {b64decode(pair["key"]): pair for pair in answer.get("kvs", ())}
         view = keys.pop(self._keys.view, {"mod_revision": 0})
         ids = [lease.id for lease in known.leases.values()]
@@ -130,6 +127,10 @@ class Views:
             self.known = state
 
     # Inside
+
+    async def _read(self, patience: float, **options: bool) -> dict[str, Any]:
+        question = ranged(self._keys.prefix, **options)["request_range"]
+        return await self._ask("range", question, patience)
 
     async def _ask(self, what: str, question: object, patience: float) -> dict[str, Any]:
         if self.gone_since is not None:
@@ -176,7 +177,8 @@ class Views:
         state = self._decoded(views[0]) if views else NOTHING
         self._must_not_fall(floor, revision_of(answer), state)
         known = self.known
-        if known.revision and state.revision >= known.revision and state.raw != known.raw:
+        is_told = state.raw == known.raw or state.revision < known.revision
+        if floor is not None and known.revision and not is_told:
             await self._must_follow(known, patience)
         self.learn(state, revision_of(answer))
         return Snapshot(state, present, term_of(answer))

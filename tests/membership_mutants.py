@@ -1,0 +1,366 @@
+"""Small errors, put into the engines on purpose; the tests must notice each.
+
+A mutant is a text in a file of `peerlock.membership`, and another in its place.  It is
+caught when one of the named tests fails on a copy of the package with that text.
+
+    python -m tests.membership_mutants          all of them, which takes some minutes
+    python -m tests.membership_mutants WORD     those with this word in what they break
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "peerlock"
+PATIENCE = 600.0
+
+
+class Mutant(NamedTuple):
+    file: str
+    old: str
+    new: str
+    breaks: str  # what
+    tests: str = ""  # that notice it, as pytest's -k wants them
+
+    def apply(self, text: str) -> str:
+        assert text.count(self.old) == 1, f"{self.file}: {self.old!r} is not there once"
+        return text.replace(self.old, self.new)
+
+    def is_caught(self) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "peerlock"
+            shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            file = copy / "membership" / self.file
+            file.write_text(self.apply(file.read_text()))
+            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+            command += sorted(map(str, (ROOT / "tests").glob("test_etcd*.py")))
+            command += ["-k", self.tests] if self.tests else []
+            environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE
+            )
+        assert done.returncode in (0, 1), done.stdout.decode()[-2000:]
+        return done.returncode == 1
+
+
+MUTANTS = [
+    # Leases
+    Mutant(
+        "etcd.py",
+        'return int(answer.body["ID"]), ttl, answer.sent + ttl',
+        'return int(answer.body["ID"]), ttl, now() + ttl',
+        "the first lease is counted from after the answer",
+    ),
+    Mutant(
+        "etcd.py",
+        'return answer.sent, int(answer.body.get("TTL", 0)), term_of(answer.body)',
+        'return now(), int(answer.body.get("TTL", 0)), term_of(answer.body)',
+        "a renewal is counted from after the answer",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "return Answer(sent, result)",
+        "return Answer(now(), result)",
+        "every question is counted from after its answer",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "from peerlock.membership.clock import now",
+        "from time import monotonic as now",
+        "leases are counted on a clock that stands still while the machine sleeps",
+    ),
+    Mutant(
+        "etcd.py",
+        "sent + ttl if me in snapshot",
+        "sent + ttl if self._me in snapshot",
+        "a former self is renewed",
+    ),
+    Mutant(
+        "etcd.py",
+        "if snapshot.term == term:",
+        "if term:",
+        "a deposed leader's answer counts",
+    ),
+    Mutant(
+        "etcd.py",
+        "min(PATIENCE, self.lease / 2)",
+        "min(PATIENCE, self.lease * 2)",
+        "a question about the lease may take longer than the lease",
+    ),
+    Mutant(
+        "etcd.py",
+        "return since + (lease.ttl if self._hasty else 0)",
+        "return since",
+        "an etcd that takes leases away too early is believed",
+    ),
+    Mutant(
+        "etcd.py",
+        "since = self._gone_since.get(member, now())",
+        "since = now()",
+        "the dead are put out never, if etcd is older",
+    ),
+    # Coming and going
+    Mutant(
+        "etcd.py",
+        "conditions = [absent(self._keys.of_lease(old.leases[i].id)) for i in dead]",
+        "conditions = []",
+        "a member is put out though its key is there again",
+    ),
+    Mutant(
+        "etcd.py",
+        "conditions += [there(self._keys.of_lease(lease)) for lease in newcomers]",
+        "",
+        "a member is let in whose key has gone meanwhile",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "unchanged = value_is(key, old.raw) if old.raw else absent(key)",
+        "unchanged = value_is(key, old.raw) if not old.raw else absent(b'x')",
+        "a view replaces another that its writer has not seen",
+    ),
+    Mutant(
+        "etcd.py",
+        "operations.append(delete(self._keys.of_lease(self._lease_id)))",
+        "pass",
+        "a former self stays until its lease ends",
+    ),
+    Mutant(
+        "etcd_keys.py",
+        "return {i for i in self.dead if self.state.leases[i].id in former}",
+        "return set()",
+        "a member that is back waits for the end of its former self",
+    ),
+    Mutant(
+        "etcd.py",
+        "if self._lease_id not in snapshot.present:",
+        "if False:",
+        "a member whose key went while its watch was broken is not told to look",
+    ),
+    Mutant(
+        "etcd.py",
+        "        self._mourn(snapshot.dead)\n",
+        "",
+        "the dead that a broken watch has missed wait for a renewal",
+    ),
+    Mutant(
+        "etcd.py",
+        "await self._vanish(lease)",
+        "pass",
+        "a member that did not join after all stays in",
+    ),
+    # Numbers
+    Mutant(
+        "etcd.py",
+        "seen = [state.register.highest, self._views.highest]",
+        "seen = [state.register.highest]",
+        "a member that has seen higher numbers forgets them",
+    ),
+    Mutant(
+        "etcd.py",
+        "seen += [card.beyond for card in newcomers.values()]",
+        "",
+        "numbers that a newcomer has seen are given again",
+    ),
+    Mutant(
+        "etcd.py",
+        "elif state.mark.term != snapshot.term or (joining",
+        "elif (joining",
+        "fences fall after a data directory was copied back",
+    ),
+    Mutant(
+        "etcd.py",
+        "(joining and self._quiet_until > -inf)",
+        "(joining and False)",
+        "fences fall after a snapshot was restored",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "await asyncio.sleep(early(change.state.register.highest, time.time()))",
+        "await asyncio.sleep(0)",
+        "numbers run ahead of the clock",
+    ),
+    Mutant(
+        "etcd.py",
+        "if state.view.number > self._shown or state.register.highest > self._limit:",
+        "if state.register.highest > self._limit + (1 << 40):",
+        "a block is taken though another member has just taken one",
+    ),
+    Mutant(
+        "etcd.py",
+        "        if state.view.number == self._shown:\n            self._limit",
+        "        if True:\n            self._limit",
+        "the numbers of a newer view are used in the fences of an older one",
+    ),
+    Mutant(
+        "etcd.py",
+        "if state.view.number > self._shown:\n            self._shown",
+        "if state.view.number >= self._shown:\n            self._shown",
+        "a block for fences is taken for a new view",
+    ),
+    Mutant(
+        "etcd_keys.py",
+        "numbers = (number, highest, self.longest)",
+        "numbers = (number, number, self.longest)",
+        "a block for fences is not written down",
+    ),
+    # An etcd that goes back
+    Mutant(
+        "etcd.py",
+        "        if self._views.gone_since is not None:\n            self._keep_quiet",
+        "        if False:\n            self._keep_quiet",
+        "a member that has seen etcd go back joins again at once",
+    ),
+    Mutant(
+        "etcd.py",
+        "self._keep_quiet(at, max(state.longest, seconds))",
+        "self._keep_quiet(at, seconds)",
+        "a newcomer to a restored etcd waits for its own lease only",
+    ),
+    Mutant(
+        "etcd.py",
+        "self._keep_quiet(self._views.gone_since, self._views.known.longest)",
+        "self._keep_quiet(self._views.gone_since, seconds)",
+        "a member of a restored etcd waits for its own lease only",
+    ),
+    Mutant(
+        "etcd.py",
+        "longest=max([old.longest, *(lease.ttl for lease in leases.values())])",
+        "longest=max([0, *(lease.ttl for lease in leases.values())])",
+        "the longest lease is forgotten with its member",
+    ),
+    Mutant(
+        "etcd.py",
+        "mark=self._mark if joining else old.mark._replace(term=snapshot.term)",
+        "mark=self._mark",
+        "a member that has not waited renews the mark",
+    ),
+    Mutant(
+        "etcd_keys.py",
+        "return same and (not self.log or earlier.log <= self.log)",
+        "return same",
+        "a snapshot that was restored in place is not noticed by newcomers",
+    ),
+    Mutant(
+        "etcd_keys.py",
+        'same = earlier.cluster in ("", self.cluster)',
+        "same = True",
+        "a restored etcd with another cluster_id is not noticed by newcomers",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "if revision < floor.revision or 0 < state.register.highest < floor.number:",
+        "if 0 < state.register.highest < floor.number:",
+        "etcd's revision may fall",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "if revision < floor.revision or 0 < state.register.highest < floor.number:",
+        "if revision < floor.revision:",
+        "numbers may fall",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "        if state.register.highest < floor.number:\n",
+        "        if False:\n",
+        "keys may be removed",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "            await self._must_follow(known, patience)\n",
+        "            pass\n",
+        "etcd went back, and was changed so often since that its numbers are higher",
+    ),
+    Mutant(
+        "etcd_views.py",
+        '            if "compacted" in str(error):\n                return\n',
+        "",
+        "a compacted etcd counts as one that went back",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "        if self.gone_since is not None:\n            raise Gone(self._why)\n",
+        "",
+        "a member forgets that etcd went back",
+    ),
+    Mutant(
+        "etcd_views.py",
+        "if state.revision > self.known.revision:",
+        "if state.revision != self.known.revision:",
+        "an answer that was overtaken replaces a newer one",
+    ),
+    Mutant(
+        "etcd.py",
+        "            except Gone:\n                self.on_change(None)\n",
+        "            except Gone:\n                pass\n",
+        "a member whose watch finds that etcd went back is not told to look",
+    ),
+    # Servers
+    Mutant(
+        "etcd_gateway.py",
+        "if found != self.cluster_id:",
+        "if not found:",
+        "another etcd is used as if it were this one",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "if not self.cluster_id:",
+        "if self.cluster_id != found:",
+        "a member moves to another etcd for good",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "                    self._must_belong(server, result)\n                    yield",
+        "                    yield",
+        "another etcd is watched",
+    ),
+    Mutant(
+        "etcd.py",
+        "        if self._gateway.trouble:\n            raise self._gateway.trouble\n",
+        "",
+        "a process joins though one of the servers belongs to another etcd",
+    ),
+    Mutant(
+        "etcd.py",
+        "found, trouble = snapshot.state.view.number, self._gateway.trouble",
+        "found, trouble = snapshot.state.view.number, None",
+        "a member does not say that one of the servers belongs to another etcd",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "share = patience / len(servers)",
+        "share = patience",
+        "one server that does not answer takes the time of all",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        "            self._current = (server + 1) % len(self.address.endpoints)",
+        "            pass",
+        "a server that does not answer is asked first, every time",
+    ),
+    Mutant(
+        "etcd_gateway.py",
+        'self._token, trouble = "", str(error)',
+        "trouble = str(error)",
+        "a token that is not valid any more is kept",
+    ),
+]
+
+
+def main(words: list[str]) -> int:
+    wanted = [m for m in MUTANTS if all(word in m.breaks for word in words)]
+    survivors = []
+    for mutant in wanted:
+        caught = mutant.is_caught()
+        print("caught  " if caught else "SURVIVES", mutant.file, mutant.breaks, flush=True)
+        survivors += [] if caught else [mutant]
+    print(f"{len(wanted) - len(survivors)} of {len(wanted)} are caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
