@@ -1,12 +1,13 @@
 """Membership by etcd: against real servers, started here, killed, stopped, restored."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from math import inf
 from pathlib import Path
@@ -26,9 +27,9 @@ from peerlock.membership.engine import (
 )
 from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
-from peerlock.membership.etcd_gateway import Answer, encoded
+from peerlock.membership.etcd_gateway import Answer, Gateway, encoded
 from peerlock.membership.place import engine_for
-from peerlock.node.numbers import MOST, origin
+from peerlock.node.numbers import BLOCK, MOST, origin
 from peerlock.node.views import View
 from peerlock.runtime.certificates import issue, new_authority
 from tests.etcd_members import (
@@ -370,13 +371,95 @@ async def test_the_first_number_is_the_clock(server: Server) -> None:
         assert before <= a.joined.view.number <= origin(time.time())
 
 
+@pytest.mark.parametrize("wrong", [0.0, 5e9])
 @in_time
-async def test_a_clock_that_is_far_ahead_is_not_believed(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+async def test_a_clock_that_is_wrong_is_not_believed(
+    server: Server, monkeypatch: pytest.MonkeyPatch, wrong: float
 ) -> None:
-    async with members(fresh(server), 1) as a:
-        monkeypatch.setattr(time, "time", lambda: 5e9)
+    url = fresh(server)
+    async with members(url, 1) as a:
+        monkeypatch.setattr(time, "time", lambda: wrong)
         assert (await a.engine.renumber()).number == a.joined.view.number + 1
+        pretend_an_election(server, url)
+        assert (await a.engine.renumber()).number == a.joined.view.number + 2
+        await refused(fresh(server), "the clock of this machine is wrong")
+
+
+@in_time
+async def test_after_an_election_numbers_move_up_to_the_clock(server: Server) -> None:
+    """As etcd may have been restored: a data directory that was copied back begins one."""
+    url = fresh(server)
+    async with members(url, 1) as a:
+        while origin(time.time()) < a.joined.view.number + 20:
+            await asyncio.sleep(0.005)
+        assert (await a.engine.renumber()).number == a.joined.view.number + 1
+        pretend_an_election(server, url)
+        assert (await a.engine.renumber()).number >= a.joined.view.number + 20
+        assert (await a.engine.renumber()).number <= origin(time.time())
+
+
+def pretend_an_election(server: Server, url: str) -> None:
+    """Since the view was written."""
+    key = f"{keys_of(url)}view"
+    content = server.pairs(keys_of(url))[key]
+    content["etcd"][1] -= 1
+    server.put(key, json.dumps(content).encode())
+
+
+@in_time
+async def test_no_number_is_ahead_of_the_clock(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        for _ in range(3):
+            limit = await a.engine.reserve()
+            assert limit <= origin(time.time())
+        server.delete(keys_of(url))
+        async with members(url, 1) as late:  # which knows nothing of it
+            assert late.joined.view.number > limit
+
+
+@in_time
+async def test_numbers_for_fences_are_taken_without_a_new_view(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 2) as (a, b):
+        view = await a.until(lambda view: b.me in ids(view))
+        limit = await a.engine.reserve()
+        assert limit == view.number + BLOCK
+        assert await b.engine.reserve() == limit  # it is there for all
+        assert await a.engine.reserve() == limit + BLOCK
+        assert await b.engine.reserve() == limit + BLOCK
+        assert await b.engine.reserve() == limit + 2 * BLOCK
+        assert (await a.engine.renew(a.me)).view == view
+        newest = await b.engine.renumber()
+        assert newest.number > limit + 2 * BLOCK
+        await a.until(lambda view: view == newest)
+        agree([a, b])
+        assert [seen.number for seen in a.views] == [a.me, view.number, newest.number]
+
+
+@in_time
+async def test_numbers_of_a_newer_view_are_not_for_the_fences_of_an_older_one(
+    server: Server,
+) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        limit = await a.engine.reserve()
+        a.engine._end_tasks()
+        await asyncio.sleep(0)  # and nobody tells it any more
+        async with members(url, 1) as b:
+            assert await a.engine.reserve() == limit
+            view = (await a.engine.renew(a.me)).view
+            assert view == b.joined.view
+            assert await a.engine.reserve() == view.number + BLOCK
+
+
+@in_time
+async def test_no_numbers_are_taken_from_an_etcd_that_has_lost_them(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        server.delete(keys_of(url))
+        with pytest.raises(Gone, match="removed"):
+            await a.engine.reserve()
 
 
 @in_time
@@ -402,6 +485,78 @@ async def test_if_all_keys_are_deleted_numbers_grow_all_the_same(server: Server)
 
 
 # Leases
+
+
+@in_time
+async def test_leases_are_counted_on_a_clock_that_runs_while_the_machine_sleeps(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it had slept for a day, and CLOCK_MONOTONIC with it."""
+    read = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: read(clock) + 86_400)
+    async with members(fresh(server), 1, lease=20) as a:
+        slept = time.monotonic() + 86_400
+        assert slept - PATIENCE < a.joined.deadline - 20 <= slept
+        assert slept - PATIENCE < await renewed(a) - 20 <= now()
+
+
+@in_time
+async def test_a_late_answer_does_not_make_a_lease_longer(server: Server) -> None:
+    """The grant's, the keepalive's, and that of the read that confirms it."""
+    one = Member(fresh(server), lease=20)
+    for late in ("/v3/lease/grant", "/v3/lease/keepalive", "/v3/kv/range"):
+        answered = answers_late(one.engine, late)
+        deadline = (
+            (await one.join()).deadline
+            if late == "/v3/lease/grant"
+            else (await one.engine.renew(one.me)).deadline
+        )
+        assert deadline <= answered[late] - LATE + 20
+    one.die()
+
+
+LATE = 0.1  # seconds
+
+
+def answers_late(engine: EtcdEngine, late: str) -> dict[str, float]:
+    """When questions were answered; of those that are late, the first."""
+    answered: dict[str, float] = {}
+    call = Gateway.call
+
+    async def slow_call(path: str, question: object, patience: float) -> Answer:
+        answer = await call(engine._gateway, path, question, patience)
+        if path == late and path not in answered:
+            await asyncio.sleep(LATE)
+            answered[path] = now()
+        return answer
+
+    engine._gateway.call = slow_call  # type: ignore[method-assign]
+    return answered
+
+
+@in_time
+async def test_a_former_self_is_not_renewed(server: Server) -> None:
+    async with members(fresh(server), 1) as a:
+        former = a.me
+        await a.join()
+        assert (await a.engine.renew(former)).deadline == -inf
+        assert (await a.engine.renew(a.me)).deadline > now()
+
+
+@in_time
+async def test_etcd_so_slow_that_the_lease_ends_before_the_member_is_in(
+    server: Server,
+) -> None:
+    url = fresh(server)
+    one = Member(url)
+    there, may_go_on = slow_to_join(one)
+    joining = asyncio.create_task(one.join())
+    await there.wait()
+    server.delete(f"{keys_of(url)}members/")
+    may_go_on.set()
+    with pytest.raises(ClusterError, match="so slow that our lease ran out"):
+        await joining
+    one.die()
 
 
 @in_time
@@ -477,7 +632,77 @@ async def elected(candidates: list[Server]) -> None:
         await asyncio.sleep(0.05)
 
 
+# What happens between a look and a change
+
+
+@in_time
+async def test_nobody_is_put_out_whose_key_is_there_again(
+    server: Server, trusted: None
+) -> None:
+    url = fresh(server)
+    async with members(url, 2, lease=20) as (a, b):
+        key, lease = key_of(url, b), b.engine._lease_id
+        card = json.dumps(server.pairs(keys_of(url))[key]).encode()
+        tries = before_each_commit(a.engine, lambda: server.put(key, card, lease))
+        server.delete(key)
+        while not tries:
+            await asyncio.sleep(0.01)
+        assert ids((await a.engine.renew(a.me)).view) == [a.me, b.me]
+
+
+@in_time
+async def test_nobody_is_let_in_whose_key_has_gone_meanwhile(server: Server) -> None:
+    url = fresh(server)
+    first, second = Member(url, lease=20), Member(url, lease=20)
+    there, _ = slow_to_join(first)
+    joining = asyncio.create_task(first.join())
+    await there.wait()
+    [key] = server.pairs(f"{keys_of(url)}members/")
+    before_each_commit(second.engine, lambda: server.delete(key))
+    await second.join()
+    assert ids(second.joined.view) == [second.me]
+    joining.cancel()
+    first.die()
+    second.die()
+
+
+def before_each_commit(engine: EtcdEngine, act: Callable[[], None]) -> list[None]:
+    """And how often."""
+    tries: list[None] = []
+    commit = engine._views._commit
+
+    async def late_commit(*arguments: Any) -> Any:
+        act()
+        done = await commit(*arguments)
+        tries.append(None)
+        return done
+
+    engine._views._commit = late_commit  # type: ignore[assignment, method-assign]
+    return tries
+
+
 # Watches
+
+
+@in_time
+async def test_what_a_broken_watch_has_missed_is_found_when_it_is_begun_anew(
+    server: Server, trusted: None
+) -> None:
+    async with Wire(server.port) as wire:
+        url = fresh(wire)
+        async with members(url, 1, lease=20) as a, members(same(url, server), 1, 20) as b:
+            await a.until(lambda view: b.me in ids(view))
+            wire.hold()
+            server.delete(key_of(url, b))
+            b.die()
+            await wire.hang_up()
+            wire.let_go()
+            await a.until(alone(a))
+            wire.hold()
+            server.delete(key_of(url, a))
+            await wire.hang_up()
+            wire.let_go()
+            await a.until_told_to_look()
 
 
 @in_time
