@@ -4,7 +4,7 @@ A mutant is a text in a file of `peerlock.membership`, and another in its place.
 caught when one of the named tests fails on a copy of the package with that text.
 
     python -m tests.membership_mutants          all of them, which takes some minutes
-    python -m tests.membership_mutants WORD     those with this word in what they break
+    python -m tests.membership_mutants WORDS    those with these words in what they break
 """
 
 import os
@@ -401,7 +401,7 @@ MUTANTS = [
 
 
 def main(words: list[str]) -> int:
-    wanted = [m for m in MUTANTS if all(word in m.breaks for word in words)]
+    wanted = [m for m in MUTANTS if " ".join(words) in m.breaks]
     survivors = []
     for mutant in wanted:
         caught = mutant.is_caught()

@@ -654,14 +654,16 @@ async def test_nobody_is_put_out_whose_key_is_there_again(
 async def test_nobody_is_let_in_whose_key_has_gone_meanwhile(server: Server) -> None:
     url = fresh(server)
     first, second = Member(url, lease=20), Member(url, lease=20)
-    there, _ = slow_to_join(first)
+    there, may_go_on = slow_to_join(first)
     joining = asyncio.create_task(first.join())
     await there.wait()
     [key] = server.pairs(f"{keys_of(url)}members/")
     before_each_commit(second.engine, lambda: server.delete(key))
     await second.join()
+    may_go_on.set()
+    with pytest.raises(ClusterError, match="so slow that our lease ran out"):
+        await joining
     assert ids(second.joined.view) == [second.me]
-    joining.cancel()
     first.die()
     second.die()
 
