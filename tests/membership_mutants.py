@@ -151,13 +151,6 @@ MUTANTS = [
     ),
     Mutant(
         "etcd.py",
-        "if self._lease_id not in snapshot.present:",
-        "if False:",
-        "a member whose key went while its watch was broken is not told to look",
-        "broken_watch",
-    ),
-    Mutant(
-        "etcd.py",
         "        self._mourn(snapshot.dead)\n",
         "",
         "the dead that a broken watch has missed wait for a renewal",

@@ -146,7 +146,7 @@ async def test_if_etcd_takes_a_key_away_too_early_nobody_is_out_too_early(
 @in_time
 async def test_who_comes_back_after_that_need_not_wait(server: Server) -> None:
     url = fresh(server)
-    async with members(url, 2, lease=25) as (a, b):
+    async with members(url, 2, lease=2 * PATIENCE) as (a, b):
         former = b.me
         server.delete(key_of(url, b))
         await b.until_told_to_look()

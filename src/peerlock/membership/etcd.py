@@ -469,8 +469,6 @@ class EtcdEngine:
         snapshot = await self._views.snapshot(self._patience)
         self._news(snapshot.state)
         self._mourn(snapshot.dead)
-        if self._lease_id not in snapshot.present:
-            self.on_change(None)
 
     def _hear(self, events: list[dict[str, Any]]) -> None:
         gone = set()
