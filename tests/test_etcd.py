@@ -48,6 +48,7 @@ from tests.etcd_members import (
 from tests.etcd_servers import Server, Wire, servers
 from tests.listening import Listener
 from tests.loops import on_each_loop
+from tests.membership_mutants import MUTANTS, PACKAGE, Mutant
 
 UNREADABLE = "/proc/self/mem"  # it is there, and not even root can read its beginning
 
@@ -1161,3 +1162,13 @@ async def test_locks_of_nodes_that_etcd_keeps_together(server: Server) -> None:
                 await b.lock("x").try_acquire()
     assert fences == sorted(set(fences))
     assert fences[0] < 1 << 63
+
+
+# Mutants
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
+def test_a_mutant_can_still_be_made(mutant: Mutant) -> None:
+    """Whether the tests notice it takes minutes: python -m tests.membership_mutants."""
+    source = (PACKAGE / "membership" / mutant.file).read_text()
+    assert mutant.apply(source) != source

@@ -123,6 +123,31 @@ async def test_a_join_that_fails_does_not_wait_from_the_beginning_again(
     late.die()
 
 
+# Deleted
+
+
+@in_time
+async def test_if_the_keys_are_deleted_whoever_knew_them_waits_for_all_others(
+    server: Server,
+) -> None:
+    url = fresh(server)
+    async with (
+        Wire(server.port) as wire,
+        members(url, 1) as a,
+        members(same(url, wire), 1, lease=4) as forgotten,
+    ):
+        await a.until(lambda view: forgotten.me in ids(view))
+        deadline = (await forgotten.engine.renew(forgotten.me)).deadline
+        wire.hold()
+        server.delete(keys_of(url))
+        await a.until_told_to_look()
+        with pytest.raises(Gone, match="removed"):
+            await a.engine.renew(a.me)
+        await a.join(a.views[-1].number)
+        assert now() >= deadline
+        assert a.me > forgotten.me
+
+
 # A data directory that was copied back
 
 

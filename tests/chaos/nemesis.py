@@ -207,7 +207,7 @@ class Nemesis:
             while time.monotonic() < ends:
                 for server in self._hosts.servers.values():
                     server.signal(signal.SIGSTOP)
-                self._wait(self._random.choice([0.05, 0.1, 0.15]) * self._lease)
+                self._wait(self._random.choice([0.1, 0.25, 0.5]) * self._lease)
                 for server in self._hosts.servers.values():
                     server.signal(signal.SIGCONT)
                 self._wait(0.02)

@@ -160,7 +160,7 @@ class EtcdEngine:
         lease, ttl, deadline = await self._granted(seconds)
         try:
             self._hasty = await self._is_hasty()
-            await self._appear(address, Lease(lease, ttl), beyond)
+            await self._appear(address, Lease(lease, ttl), max(beyond, self._forgotten()))
             self._mark = await self._current_mark()
             let_in = partial(self._with_us, lease)
             state = (await self._views.change(let_in, PATIENCE)).state
@@ -295,7 +295,7 @@ class EtcdEngine:
         """Of all who are there, but for one who leaves; or a step towards it."""
         old = snapshot.state
         dead, newcomers = self._at_once(snapshot, joining)
-        begun = self._begun(snapshot, newcomers, joining)
+        begun = self._begun(snapshot, newcomers)
         register, leases = begun.without({*dead, leaving}), dict(old.leases)
         for lease, card in newcomers.items():
             register = register.join(card.address, card.pid)
@@ -329,18 +329,15 @@ class EtcdEngine:
         chosen = set(us_first[: AT_ONCE - len(dead)])
         return dead, {i: card for i, card in newcomers.items() if i in chosen}
 
-    def _begun(
-        self, snapshot: Snapshot, newcomers: dict[int, Card], joining: int
-    ) -> Register:
+    def _begun(self, snapshot: Snapshot, newcomers: dict[int, Card]) -> Register:
         """The register to be changed, beyond all numbers that may have been given."""
         state = snapshot.state
         seen = [state.register.highest, self._views.highest]
         seen += [card.beyond for card in newcomers.values()]
         if not state.revision:
             seen.append(origin(time.time()) - 1)
-        elif state.mark.term != snapshot.term or (joining and self._quiet_until > -inf):
-            with suppress(UsageError):  # of a clock that is wrong: it may not be needed
-                seen.append(origin(time.time()) - 1)
+        elif state.mark.term != snapshot.term:
+            seen.append(clock_or_zero())
         return state.register._replace(highest=max(seen))
 
     # Coming back
@@ -348,7 +345,8 @@ class EtcdEngine:
     async def _wait_for_the_forgotten(self, seconds: int) -> None:
         """Until the lease of every member that etcd may have forgotten is over."""
         if self._views.gone_since is not None:
-            self._keep_quiet(self._views.gone_since, self._views.known.longest)
+            longest = max(self._views.known.longest, seconds)
+            self._keep_quiet(self._views.gone_since, longest)
         self._views.begin()
         state, at = (await self._views.snapshot(PATIENCE)).state, now()
         await self._gateway.compare(PATIENCE_TO_COMPARE)
@@ -365,6 +363,10 @@ class EtcdEngine:
     def _keep_quiet(self, since: float, longest: int) -> None:
         self._quiet_until = max(self._quiet_until, since + longest)
 
+    def _forgotten(self) -> int:
+        """The highest number that etcd may have forgotten."""
+        return clock_or_zero() if self._quiet_until > -inf else 0
+
     async def _current_mark(self) -> Mark:
         """To be asked for before anything is written by this process."""
         cluster, term, log = self._gateway.cluster_id, 0, 0
@@ -375,7 +377,7 @@ class EtcdEngine:
 
     def _compare_servers(self) -> None:
         """In the background: those that do not answer now are asked again."""
-        if not self._comparing:
+        if self._gateway.uncompared and not self._comparing:
             self._comparing = True
             self._spawn(self._compare())
 
@@ -543,3 +545,11 @@ class EtcdEngine:
     def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
+
+
+def clock_or_zero() -> int:
+    """The highest number that can have been given; 0 if the clock is wrong."""
+    try:
+        return origin(time.time()) - 1
+    except UsageError:
+        return 0

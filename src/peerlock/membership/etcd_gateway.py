@@ -170,13 +170,14 @@ class Gateway:
         """A server that belongs to another etcd, if there is one."""
         return next(filter(None, self._foreign.values()), None)
 
-    async def compare(self, patience: float) -> None:
-        """Ask the servers that have not shown yet that they belong together.
+    @property
+    def uncompared(self) -> list[int]:
+        """The servers that have not shown that they belong to this etcd."""
+        return [server for server in self._servers() if self._foreign.get(server, True)]
 
-        A server that does not answer in time is asked again the next time.
-        """
-        open_questions = [i for i in self._servers() if self._foreign.get(i, True)]
-        await asyncio.gather(*(self._compare(i, patience) for i in open_questions))
+    async def compare(self, patience: float) -> None:
+        """Ask them.  A server that does not answer in time stays uncompared."""
+        await asyncio.gather(*(self._compare(i, patience) for i in self.uncompared))
 
     async def ask(self, path: str, question: object, patience: float) -> Answer:
         """As `call`, of etcd's own API, in which every answer has a header."""
