@@ -374,14 +374,14 @@ MUTANTS = [
         "share = patience / len(servers)",
         "share = patience",
         "one server that does not answer takes the time of all",
-        "one_of_three or given_up",
+        "share_the_time",
     ),
     Mutant(
         "etcd_gateway.py",
         "            self._current = (server + 1) % len(self.address.endpoints)",
         "            pass",
         "a server that does not answer is asked first, every time",
-        "one_of_three",
+        "at_another_server",
     ),
     Mutant(
         "etcd_gateway.py",

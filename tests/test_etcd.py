@@ -744,6 +744,18 @@ async def test_a_watch_that_has_gone_silent_is_replaced(server: Server) -> None:
             assert await a.until(lambda view: view.number >= second.number) == second
 
 
+@in_time
+async def test_a_watch_that_fails_is_begun_anew_at_another_server(server: Server) -> None:
+    engine = EtcdEngine(f"etcd://127.0.0.1:1,{server.address}/x", 2.0)
+    gateway = engine._gateway
+    with pytest.raises(ClusterError, match="nobody listens there"):
+        await anext(gateway.watch(b"a", b"b", PATIENCE))
+    told = gateway.watch(b"a", b"b", PATIENCE)
+    assert (await anext(told))["created"]
+    await told.aclose()
+    engine.close()
+
+
 # Trouble
 
 
@@ -771,6 +783,20 @@ async def test_etcd_that_does_not_answer_is_given_up_in_time(own_server: Server)
         assert now() - before < 1.9
         own_server.resume()
         assert await renewed(a) > now()
+
+
+@in_time
+async def test_servers_that_do_not_answer_share_the_time_there_is(server: Server) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with Listener(silent) as one, Listener(silent) as two:
+        hosts = f"127.0.0.1:{one.port},127.0.0.1:{two.port},{server.address}"
+        engine = EtcdEngine(f"etcd://{hosts}/x", 2.0)
+        before = now()
+        await engine._gateway.call("/version", None, 1.5)
+        assert now() - before < 2.5
+        engine.close()
 
 
 @in_time
