@@ -166,15 +166,15 @@ MUTANTS = [
     # Numbers
     Mutant(
         "etcd.py",
-        "seen = [state.register.highest, self._views.highest]",
-        "seen = [state.register.highest]",
+        "return max(self._views.highest, by_clock)",
+        "return by_clock",
         "a member that has seen higher numbers forgets them",
-        "numbers",
+        "the_time_are_lost",
     ),
     Mutant(
         "etcd.py",
-        "seen += [card.beyond for card in newcomers.values()]",
-        "",
+        "seen = [state.register.highest, *(card.beyond for card in newcomers.values())]",
+        "seen = [state.register.highest]",
         "numbers that a newcomer has seen are given again",
         "former_self_is_out",
     ),
@@ -187,8 +187,8 @@ MUTANTS = [
     ),
     Mutant(
         "etcd.py",
-        "return clock_or_zero() if self._quiet_until > -inf else 0",
-        "return 0",
+        "by_clock = clock_or_zero() if self._quiet_until > -inf else 0",
+        "by_clock = 0",
         "fences fall after a snapshot was restored",
         "numbers_grow",
     ),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,22 @@ async def test_if_the_keys_are_deleted_whoever_knew_them_waits_for_all_others(
         await a.join(a.views[-1].number)
         assert now() >= deadline
         assert a.me > forgotten.me
+
+
+@in_time
+async def test_a_member_knows_its_numbers_though_the_keys_and_the_time_are_lost(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock was set back by an hour."""
+    url, tell = fresh(server), time.time
+    async with members(url, 1) as a:
+        limit = await a.engine.reserve()
+        monkeypatch.setattr(time, "time", lambda: tell() - 3600)
+        server.delete(keys_of(url))
+        with pytest.raises(Gone, match="removed"):
+            await a.engine.renew(a.me)
+        await a.join(a.views[-1].number)
+        assert a.joined.view.number > limit
 
 
 # A data directory that was copied back

@@ -332,8 +332,7 @@ class EtcdEngine:
     def _begun(self, snapshot: Snapshot, newcomers: dict[int, Card]) -> Register:
         """The register to be changed, beyond all numbers that may have been given."""
         state = snapshot.state
-        seen = [state.register.highest, self._views.highest]
-        seen += [card.beyond for card in newcomers.values()]
+        seen = [state.register.highest, *(card.beyond for card in newcomers.values())]
         if not state.revision:
             seen.append(origin(time.time()) - 1)
         elif state.mark.term != snapshot.term:
@@ -365,7 +364,8 @@ class EtcdEngine:
 
     def _forgotten(self) -> int:
         """The highest number that etcd may have forgotten."""
-        return clock_or_zero() if self._quiet_until > -inf else 0
+        by_clock = clock_or_zero() if self._quiet_until > -inf else 0
+        return max(self._views.highest, by_clock)
 
     async def _current_mark(self) -> Mark:
         """To be asked for before anything is written by this process."""
