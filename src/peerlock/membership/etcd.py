@@ -172,6 +172,7 @@ class EtcdEngine:
         self._me = next(i for i, theirs in state.leases.items() if theirs.id == lease)
         self._lease_id, self.lease = lease, float(ttl)
         self.cluster = state.name
+        self._views.is_member = True
         self._shown = state.view.number
         self._heard = self._missed = state.revision
         self._gone.clear()

@@ -71,12 +71,13 @@ class Views:
         self._gateway = gateway
         self._keys = keys
         self._floor: Floor | None = None  # for a process that only looks, there is none
+        self.is_member = False  # and so what it knows is more than a moment old
         self._why = ""
 
     def begin(self) -> None:
         """Take etcd as it is."""
         self.known, self._floor = NOTHING, Floor()
-        self.gone_since = None
+        self.is_member, self.gone_since = False, None
 
     async def snapshot(self, patience: float) -> Snapshot:
         """By a range, not by a transaction: etcd before 3.5.5 ends with a panic if whoever
@@ -178,7 +179,7 @@ class Views:
         self._must_not_fall(floor, revision_of(answer), state)
         known = self.known
         is_told = state.raw == known.raw or state.revision < known.revision
-        if floor is not None and known.revision and not is_told:
+        if self.is_member and not is_told:
             await self._must_follow(known, patience)
         self.learn(state, revision_of(answer))
         return Snapshot(state, present, term_of(answer))
