@@ -30,7 +30,7 @@ from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import Answer, encoded
 from peerlock.membership.place import engine_for
-from peerlock.membership.sqlite import BEGINNING
+from peerlock.node.numbers import BEGINNING
 from peerlock.node.views import MemberId, View
 from peerlock.runtime.certificates import issue, new_authority
 from tests.etcd_servers import Server, Wire, servers

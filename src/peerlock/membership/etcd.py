@@ -86,7 +86,7 @@ from peerlock.membership.etcd_gateway import (
     Refused,
     encoded,
 )
-from peerlock.membership.sqlite import BEGINNING
+from peerlock.node.numbers import BEGINNING
 from peerlock.node.views import Member, MemberId, View
 
 FORMAT = 1
