@@ -235,9 +235,11 @@ class SqliteEngine:
         """Nothing is made only to say that nobody is in."""
         if self._files is not None:
             return self._opened().newest().register.view
-        files = Files(self.path)
-        if not os.path.lexists(files.database.path):
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
             return View(0, ())
+        files = Files(self.path)
         self.cluster = files.database.cluster()
         return files.newest().register.view
 
