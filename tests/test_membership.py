@@ -322,7 +322,7 @@ def test_who_gives_up_waiting_leaves_an_engine_that_works(path: Path, one: Engin
         assert go_on.wait(10)
         return type(engine)._write_deadline(engine, *arguments)
 
-    engine._write_deadline = slowly  # type: ignore[method-assign]
+    engine._write_deadline = slowly  # type: ignore[method-assign, assignment]
 
     async def give_up() -> None:
         first = asyncio.create_task(engine.join("/first"))

@@ -19,7 +19,7 @@ from peerlock.node.numbers import (
     origin,
 )
 from peerlock.node.register import Register, Table, ended
-from peerlock.node.views import Member
+from peerlock.node.views import Member, View
 
 NOW = 1_800_000_000.25
 
@@ -42,7 +42,9 @@ def test_the_origin_is_1024_for_each_second_since_2024() -> None:
 
 @pytest.mark.parametrize("clock", [0, BEGINNING - 0.001, UNBELIEVABLE, 4_102_444_800])
 def test_a_clock_that_cannot_be_right_is_refused(clock: float) -> None:
-    with pytest.raises(UsageError, match="clock of this machine is wrong .* set it before"):
+    with pytest.raises(
+        UsageError, match=r"clock of this machine is wrong .* set it before"
+    ):
         origin(clock)
 
 
@@ -150,7 +152,7 @@ def test_a_table_puts_out_the_dead_and_the_silent_before_it_renews() -> None:
     assert table.renew(c, 20.0, 5.0) == (20.0, False)
     assert table.view.number == number
     assert table.renew(c, 21.0, 10.5, lambda member: member.id == b) == (21.0, True)
-    assert table.view == (number + 1, (Member(c, "/2", 1),))
+    assert table.view == View(number + 1, (Member(c, "/2", 1),))
     assert table.deadlines == {c: 21.0}
     assert table.renew(a, 30.0, 11.0) == (-inf, False)
     assert table.renew(c, 30.0, 21.0) == (-inf, True)

@@ -291,7 +291,8 @@ def test_a_process_that_is_stopped_in_a_change_holds_up_nobody(cluster: str) -> 
                 assert stopped.stdout
                 line = await asyncio.to_thread(stopped.stdout.readline)
                 assert (line, grant.is_lost) == ("lost\n", False)
-                await node.host.engine.reserve()  # we are still in
+                engine = node.host.engine
+                assert (await engine.renew(node.host.node.me)).deadline > clock.now()
             return grant.fence
 
     second = asyncio.run(work())

@@ -58,10 +58,13 @@ def resolved(path: str) -> str:
 def _must_be_safe(folder: str) -> None:
     mode = os.lstat(folder).st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        raise ClusterError(
-            f"everybody can replace what is in {folder}: chmod o-w {folder}, "
-            "or use another directory"
-        )
+        raise writable(folder)
+
+
+def writable(folder: str) -> ClusterError:
+    return ClusterError(
+        f"others can write in {folder}: chmod go-w {folder}, or use another directory"
+    )
 
 
 def _must_be_a_good_link(path: str, found: os.stat_result, links: int) -> None:
@@ -79,9 +82,7 @@ def must_be_ours_alone(folder: str) -> None:
     if found.st_uid != os.geteuid():
         raise ClusterError(f"{folder} belongs to another user; use a directory of yours")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise ClusterError(
-            f"others can write in {folder}: chmod go-w {folder}, or use another directory"
-        )
+        raise writable(folder)
 
 
 def private_folder(folder: str) -> None:
