@@ -282,6 +282,16 @@ def test_a_former_self_is_not_renewed(path: Path, leases_clock: Clock) -> None:
         assert engine.renew(me).deadline == -inf
 
 
+def test_one_that_is_in_the_register_no_longer_is_out(one: Engine, two: Engine) -> None:
+    """Although its file is there."""
+    me = one.join("/a").me
+    two.leave(me)
+    renewed = one.renew(me)
+    assert renewed.deadline == -inf
+    assert renewed.view.members == ()
+    assert one.join("/a").me > me
+
+
 def test_files_of_the_killed_who_never_joined_are_removed(path: Path, one: Engine) -> None:
     one.leave(one.join("/a").me)
     left = Path(f"{path}.members", "0123456789abcdef")
