@@ -245,19 +245,21 @@ def test_a_lease_counts_from_before_it_is_written(
 def test_a_lease_is_written_before_the_look(
     path: Path, leases_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another puts it out between the two; it knows that it is out."""
-    with Engine(path, 10) as late, Engine(path, 60) as other:
-        me, theirs = late.join("/a").me, other.join("/b").me
+    """Another decides just before the writing that it is out, and has told nobody yet."""
+    with Engine(path, 10) as late:
+        me = late.join("/a").me
+        (token,) = files(path)
         leases_clock.now += 10
         write = Leases.write
 
-        def then_put_out(self: Leases, descriptor: int, deadline: float) -> None:
-            monkeypatch.setattr(Leases, "write", write)
-            assert len(other.renew(theirs).view.members) == 1
+        def put_out_first(self: Leases, descriptor: int, deadline: float) -> None:
+            assert Leases(self.folder).put_out(token, token)
             write(self, descriptor, deadline)
 
-        monkeypatch.setattr(Leases, "write", then_put_out)
-        assert late.renew(me).deadline == -inf
+        monkeypatch.setattr(Leases, "write", put_out_first)
+        told = late.renew(me)
+        assert told.deadline == -inf
+        assert [member.id for member in told.view.members] == [me]
 
 
 def test_one_that_is_renewed_is_not_put_out(path: Path, leases_clock: Clock) -> None:
