@@ -6,9 +6,14 @@ are counted on CLOCK_BOOTTIME where the system has it.
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 
-__all__ = ["now"]
+__all__ = ["name", "now"]
+
+BOOT = "/proc/sys/kernel/random/boot_id"
+NAMESPACE = "/proc/self/ns/time"
 
 if hasattr(time, "CLOCK_BOOTTIME"):
 
@@ -17,3 +22,17 @@ if hasattr(time, "CLOCK_BOOTTIME"):
 
 else:
     now = time.monotonic
+
+
+def name() -> str:
+    """Which clock that is: processes whose clocks have the same name read the same time.
+
+    It begins with every boot of the machine, and Linux has time namespaces, in each of
+    which it may be set forward or back.
+    """
+    boot = namespace = ""
+    with suppress(OSError), open(BOOT, encoding="ascii") as file:
+        boot = file.read().strip()
+    with suppress(OSError):
+        namespace = os.readlink(NAMESPACE)
+    return f"{boot} {namespace}"
