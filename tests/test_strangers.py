@@ -38,7 +38,7 @@ from peerlock.node.wire import (
     ToPeer,
 )
 from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen, encode
-from peerlock.runtime.host import MOST_UNKNOWN
+from peerlock.runtime.door import MOST
 from tests.loops import delivered, on_each_loop, until
 
 
@@ -115,7 +115,7 @@ async def test_garbage_and_what_is_meant_for_others_is_refused(cluster: str) -> 
         for what, data in foreign(node).items():
             await refused(node, data)
             assert node.host.node.view == before, what
-        assert node.host.strangers == len(foreign(node))
+        assert node.host.door.strangers == len(foreign(node))
 
 
 @on_each_loop
@@ -127,7 +127,7 @@ async def test_who_says_nothing_or_half_of_it_is_borne(cluster: str) -> None:
             _, writer = await asyncio.open_unix_connection(node.host.address)
             writer.write(data)
             writers.append(writer)
-        await until(lambda: len(node.host._unknown) == len(writers))
+        await until(lambda: len(node.host.door) == len(writers))
     for writer in writers:
         writer.close()
 
@@ -162,8 +162,8 @@ async def come_and_stay(node: LockNode, number: int) -> None:
                 stranger.connect(node.host.address)
             except BlockingIOError:
                 await asyncio.sleep(0)
-        await until(lambda: node.host.strangers > 0)
-        assert len(node.host._unknown) <= MOST_UNKNOWN
+        await until(lambda: node.host.door.strangers > 0)
+        assert len(node.host.door) <= MOST
         async with peerlock.join(address_of(node)) as late, late.lock("x", timeout=10):
             pass  # members get through
     finally:
@@ -184,7 +184,7 @@ async def test_thousands_of_connections_are_borne(
     number = min(2000, soft // 2)
     async with in_use(cluster) as node:
         await how(node, number)
-        await until(lambda: len(node.host._unknown) <= MOST_UNKNOWN)
+        await until(lambda: len(node.host.door) <= MOST)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -29,6 +29,7 @@ from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
 from peerlock.runtime.connection import Connection
+from peerlock.runtime.door import Door
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
@@ -42,9 +43,6 @@ RETRY_AT_MOST = 0.5
 
 # A view that is not entered within so many seconds is worth a word.
 SLOW = 2.0
-
-# So many connections may be open whose other end has not said who it is, and so long.
-MOST_UNKNOWN = 128
 
 # Who leaves gives others so many seconds to hear his last words.
 PARTING = 0.5
@@ -80,15 +78,13 @@ class Host:
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
         self._trouble: ClusterError | None = None  # why we cannot renew, while we cannot
-        self.strangers = 0  # who came, and did not say who they are, or are not ours
+        self.door = Door()
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
-        # Who has not said who they are, and when we are tired of them.
-        self._unknown: dict[Connection, asyncio.TimerHandle] = {}
         self._addresses: dict[MemberId, str] = {}
         self._seen_at = inf  # when we saw the view
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -422,32 +418,13 @@ class Host:
     # Connections
 
     def _accept(self) -> Connection:
-        """Strangers may come in any number; they must not take all descriptors."""
         connection = Connection(self)
         if self._stopped:
             connection.end()
             return connection
         self._connections.add(connection)
-        tired = self.loop.call_later(PATIENCE, self._tired_of, connection)
-        self._unknown[connection] = tired
-        if len(self._unknown) > MOST_UNKNOWN:
-            self._tired_of(next(iter(self._unknown)))
+        self.door.wait(connection)
         return connection
-
-    def _tired_of(self, connection: Connection) -> None:
-        self._count_stranger(connection)
-        connection.end()
-
-    def _count_stranger(self, connection: Connection) -> None:
-        if self._is_unknown_no_more(connection):
-            self.strangers += 1
-
-    def _is_unknown_no_more(self, connection: Connection) -> bool:
-        """Whether it was, until now."""
-        tired = self._unknown.pop(connection, None)
-        if tired is not None:
-            tired.cancel()
-        return tired is not None
 
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
@@ -519,7 +496,7 @@ class Host:
                     self._answer(connection)
                     return
                 must_be_possible(frame.view)
-                self._is_unknown_no_more(connection)
+                self.door.pass_in(connection)
                 self._incoming[connection] = frame.sender
                 self._see(frame.view)
                 return
@@ -528,7 +505,7 @@ class Host:
     def _answer(self, connection: Connection) -> None:
         with self.guard:
             told = Told(self.describe(self.node))
-        self._is_unknown_no_more(connection)
+        self.door.pass_in(connection)
         connection.send(told)
         connection.finish()
         self.loop.call_later(PATIENCE, connection.end)  # if it does not want to hear it
@@ -537,7 +514,7 @@ class Host:
         self._connections.discard(connection)
         if not self._connections:
             self._parted.set()
-        self._count_stranger(connection)
+        self.door.closed(connection)
         member = self._incoming.pop(connection, None)
         for other, way in self._ways.items():
             if way.connection is connection:
