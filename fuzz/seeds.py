@@ -26,7 +26,7 @@ def frames() -> Iterator[bytes]:
         Seen(view),
         Ask(VERSION, "cluster"),
         Told({"locks": [], "members": {"1": None, "2": 0.5}}),
-        Batch(1, 3, 1, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
+        Batch(1, 3, 1, 0, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
     ]
     yield from (WHOLE + encode(frame) for frame in firsts)
     generator = Random(1)
@@ -34,12 +34,12 @@ def frames() -> Iterator[bytes]:
     for kind in kinds:
         made = (forged(Source(generator.randbytes(40))) for _ in count())
         message = next(message for message in made if type(message) is kind)
-        yield WHOLE + encode(Batch(1, 3, 1, 0, 0, (message,)))
+        yield WHOLE + encode(Batch(1, 3, 1, 0, 0, 0, (message,)))
     for entry in SERVING:
         for kind in entry.peer.messages:
             content = Source(generator.randbytes(40)).some(kind)
             message = ToPeer("x", 1, TERMS._replace(algorithm=entry.name), 2, 1, content)
-            yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, (message, message)))
+            yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, 0, (message, message)))
 
 
 def nodes() -> Iterator[bytes]:

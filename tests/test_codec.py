@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.links import Link
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
@@ -70,11 +71,7 @@ own = [st.builds(kind, **fields_of(kind)) for kind in MESSAGES if kind is not To
 messages = st.one_of(*own, st.sampled_from(SERVING).flatmap(to_peer))
 batches = st.builds(
     Batch,
-    numbers,
-    numbers,
-    numbers,
-    numbers,
-    numbers,
+    *[numbers] * 6,
     st.lists(messages, max_size=5).map(tuple),
 )
 status = st.dictionaries(st.text("abc"), st.integers(0, 5) | st.lists(st.text("abc")))
@@ -102,7 +99,7 @@ def body_of(frame: Frame) -> bytes:
 def test_every_message_of_every_algorithm_comes_out_as_it_went_in(
     entry: Algorithm, data: st.DataObject
 ) -> None:
-    batch = Batch(1, 2, 3, 4, 5, tuple(data.draw(st.lists(to_peer(entry), max_size=3))))
+    batch = Batch(1, 2, 3, 4, 5, 6, tuple(data.draw(st.lists(to_peer(entry), max_size=3))))
     assert same(decode(body_of(batch)), batch)
 
 
@@ -205,16 +202,16 @@ HOSTILE = {
     "a date that is none": b"\x92\x03\x81\xa1a\xc7\x0c\xff" + b"\xff" * 12,
     "an unknown byte": b"\xc1",
     "an unknown algorithm": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["no-such", 0, False, 0], 1, 1, 0, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["no-such", 0, False, 0], 1, 1, 0, []]]]
     ),
     "an unknown kind": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 99, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 99, []]]]
     ),
     "a kind below the first": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, -1, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, -1, []]]]
     ),
     "too many fields": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 0, [5]]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 0, [5]]]]
     ),
 }
 
@@ -277,7 +274,7 @@ def feed(connection: Connection, data: bytes) -> None:
 
 SAMPLE: list[Frame] = [
     Hello(VERSION, "cluster", 5, View(7, (Member(5, "/a", 1),))),
-    Batch(1, 2, 1, 0, 9, (Open("x", Demand()), Open("y", Demand("", 3)))),
+    Batch(1, 2, 1, 0, 9, 10, (Open("x", Demand()), Open("y", Demand("", 3)))),
     Seen(View(8, ())),
 ]
 
@@ -351,7 +348,7 @@ def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:
     for message in posted:
         sender.post(message)
     ours, _, wire = connection()
-    ours.send(sender.batch(1, 1, 1))
+    ours.send(sender.batch(1, 1, Fences()))
     assert len(wire.written) > 2 * MOST_BYTES
 
     theirs, heard, their_wire = connection()

@@ -103,7 +103,7 @@ def foreign(node: LockNode) -> dict[str, bytes]:
         "another version": encode(Hello(VERSION + 1, cluster, me, HERE)),
         "no cluster": encode(Ask(VERSION, "")),
         "a view at once": encode(Seen(HERE)),
-        "a batch at once": encode(Batch(me, 1, 1, 0, 0, (Go(), Open("x", Demand())))),
+        "a batch at once": encode(Batch(me, 1, 1, 0, 0, 0, (Go(), Open("x", Demand())))),
         "an empty frame": (0).to_bytes(LENGTH, "big"),
     }
 
@@ -273,6 +273,6 @@ def test_a_member_who_talks_nonsense_crashes_nobody(said: list[Any], rank: int) 
     other = 2 - rank
     for number, message in enumerate(said, 1):
         with suppress(RemoteError):
-            node.receive(other, Batch(1 + rank, 1, number, 0, 0, (message,)))
+            node.receive(other, Batch(1 + rank, 1, number, 0, 0, 0, (message,)))
         node.turn()
         node.drain()

@@ -264,6 +264,9 @@ class EtcdEngine:
 
         return (await self._change(higher, PATIENCE)).state.view
 
+    async def reserve(self) -> int:
+        return (await self.renumber()).number
+
     async def leave(self, me: MemberId) -> View:
         ours = me == self._me
         if ours:

@@ -14,7 +14,8 @@ from peerlock.node.views import Member, MemberId, View
 
 @dataclass
 class Cluster:
-    number: int = 0
+    number: int = 0  # of the view
+    reserved: int = 0  # views are numbered at least that
     members: dict[MemberId, Member] = field(default_factory=dict)
     deadlines: dict[MemberId, float] = field(default_factory=dict)
     guard: threading.Lock = field(default_factory=threading.Lock)  # nodes may have threads
@@ -23,7 +24,7 @@ class Cluster:
         return View(self.number, tuple(self.members.values()))
 
     def change(self) -> int:
-        self.number += 1
+        self.number = max(self.number + 1, self.reserved)
         return self.number
 
     def put_out(self, me: MemberId) -> bool:
@@ -35,6 +36,8 @@ class Cluster:
 # with none: the members are its parent's.
 CLUSTERS: dict[str, Cluster] = {}
 os.register_at_fork(after_in_child=CLUSTERS.clear)
+
+RESERVED = 1 << 10  # numbers at once
 
 
 class MemoryEngine:
@@ -51,7 +54,7 @@ class MemoryEngine:
         state = self._state
         with state.guard:
             state.put_out(self._me)  # who joins again is in once
-            state.number = max(state.number, beyond)
+            state.reserved = max(state.reserved, beyond + 1)
             self._me = me = state.change()
             state.members[me] = Member(me, address, os.getpid())
             state.deadlines[me] = self._deadline()
@@ -75,6 +78,12 @@ class MemoryEngine:
         with self._state.guard:
             self._state.change()
             return self._state.view()
+
+    async def reserve(self) -> int:
+        state = self._state
+        with state.guard:
+            state.reserved = max(state.number + 1, state.reserved) + RESERVED
+            return state.reserved
 
     async def leave(self, me: MemberId) -> View:
         with self._state.guard:

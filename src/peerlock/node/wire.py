@@ -122,5 +122,6 @@ class Batch(NamedTuple):
     view: int
     first: int  # the number of the first message; they are numbered from 1 in each view
     received: int  # the highest number received from the other side
-    counter: int  # the sender's fence counter
+    fence: int  # the highest that the sender knows of
+    limit: int  # every fence below it may be given in this view
     messages: tuple[Message, ...]

@@ -20,7 +20,6 @@ from peerlock.membership.engine import (
     ClusterError,
     Engine,
     Gone,
-    Renewed,
     Watching,
 )
 from peerlock.node.knobs import Knobs
@@ -240,7 +239,7 @@ class Host:
                 way.connection.send(batch)
             else:
                 self._dial(member)
-        if node.waits_for_view:
+        if node.waits_for_view or (node.wants_fences and not self._trouble):
             self._look_soon()
 
     def flush_if_needed(self) -> None:
@@ -288,7 +287,7 @@ class Host:
     # Membership
 
     async def _join(self) -> None:
-        joined = await self.engine.join(self.address, self.node.view.number)
+        joined = await self.engine.join(self.address, self.node.fences.number)
         for way in self._ways.values():  # whoever knew us knew us under another number
             if way.connection:
                 way.connection.finish()
@@ -359,10 +358,12 @@ class Host:
             await self._join_again()
             return
         me = self.node.me
-        renewed = await self.engine.renew(me)
+        reserved = await self.engine.reserve() if self.node.wants_fences else 0
+        renewed = await self.engine.renew(me)  # after that, so that its view is newer
         self._trouble = renewed.trouble
-        if self.node.fences_run_out:
-            renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
+        if reserved:
+            self.step(self.node.reserved, reserved, renewed.view.number)
+            self.flush()
         if me == self.node.me and renewed.deadline > -inf:
             self._renewed_until(renewed.deadline)
         self._see(renewed.view)
