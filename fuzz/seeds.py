@@ -13,7 +13,7 @@ from fuzz.source import Source
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
 from peerlock.node.wire import MESSAGES, Batch, Open, ToPeer
-from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Seen, Told, encode
+from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
 
 LIVES = 60
 TERMS = Terms("naimi-trehel", 0, False, 0)
@@ -22,7 +22,8 @@ TERMS = Terms("naimi-trehel", 0, False, 0)
 def frames() -> Iterator[bytes]:
     view = View(3, (Member(1, "10.0.0.1:7000", 12), Member(2, "[::1]:7000", 13)))
     firsts: list[Frame] = [
-        Hello(VERSION, "cluster", 1, view),
+        Hello(VERSION, "cluster", 1),
+        Refusal(VERSION, "busy"),
         Seen(view),
         Ask(VERSION, "cluster"),
         Told({"locks": [], "members": {"1": None, "2": 0.5}}),

@@ -22,9 +22,11 @@ from peerlock.runtime.codec import (
     MOST_BYTES,
     VERSION,
     Ask,
+    Foreign,
     Frame,
     Garbage,
     Hello,
+    Refusal,
     Seen,
     Told,
     decode,
@@ -77,10 +79,11 @@ batches = st.builds(
 status = st.dictionaries(st.text("abc"), st.integers(0, 5) | st.lists(st.text("abc")))
 frames = st.one_of(
     batches,
-    st.builds(Hello, numbers, names, numbers, views),
+    st.builds(Hello, numbers, names, numbers),
     st.builds(Seen, views),
     st.builds(Ask, numbers, names),
     st.builds(Told, status),
+    st.builds(Refusal, numbers, names),
 )
 
 
@@ -229,10 +232,10 @@ class Heard:
     """A listener that keeps what it hears."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[Frame | Foreign] = []
         self.is_closed = False
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         self.frames.append(frame)
 
     def closed(self, connection: Connection) -> None:
@@ -254,10 +257,12 @@ class Wire(asyncio.Transport):
         self.aborted = True
 
 
-def connection() -> tuple[Connection, Heard, Wire]:
+def connection(known: bool = True) -> tuple[Connection, Heard, Wire]:
     heard, wire = Heard(), Wire()
     made = Connection(heard)
     made.connection_made(wire)
+    if known:
+        made.welcome()
     return made, heard, wire
 
 
@@ -273,7 +278,7 @@ def feed(connection: Connection, data: bytes) -> None:
 
 
 SAMPLE: list[Frame] = [
-    Hello(VERSION, "cluster", 5, View(7, (Member(5, "/a", 1),))),
+    Hello(VERSION, "cluster", 5),
     Batch(1, 2, 1, 0, 9, 10, (Open("x", Demand()), Open("y", Demand("", 3)))),
     Seen(View(8, ())),
 ]
@@ -309,9 +314,9 @@ def test_frames_in_pieces_of_any_size(sent: list[Frame], data: st.DataObject) ->
     assert heard.frames == sent
 
 
-def refusal(data: bytes) -> list[Frame]:
+def refusal(data: bytes, known: bool = True) -> list[Frame | Foreign]:
     """What was heard before the connection was ended."""
-    ours, heard, wire = connection()
+    ours, heard, wire = connection(known)
     feed(ours, data)
     assert wire.aborted
     return heard.frames
@@ -332,7 +337,7 @@ def test_garbage_ends_the_connection_and_what_follows_is_not_heard() -> None:
 def test_what_a_listener_refuses_ends_the_connection() -> None:
     ours, heard, wire = connection()
 
-    def refuse(connection: Connection, frame: Frame) -> None:
+    def refuse(connection: Connection, frame: Frame | Foreign) -> None:
         raise RemoteError("no")
 
     heard.frame = refuse  # type: ignore[method-assign]

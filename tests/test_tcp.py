@@ -578,7 +578,7 @@ async def test_certificates_and_authorities_are_replaced_while_locks_are_used(
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "PATIENCE", 0.3)
-    monkeypatch.setattr(transport, "HANDSHAKE", 0.3)
+    monkeypatch.setattr(door, "HANDSHAKE", 0.3)
 
 
 def half_a_hello() -> bytes:
@@ -645,11 +645,9 @@ async def test_views_that_cannot_be_are_not_believed(url: str, reach: Reach) -> 
     async with nodes(url, reach, reach) as (a, b), in_use(a, b):
         view, me = a.host.node.view, a.host.node.me
         twice = View(view.number + 1, (view.members[0], view.members[0]))
-        for odd in (View(2**31, view.members), View(-1, ()), twice):
-            said = encode(Hello(VERSION, a.host.engine.cluster, me, odd))
+        for odd in (View(2**41, view.members), View(-1, ()), twice):
+            said = encode(Hello(VERSION, a.host.engine.cluster, me)) + encode(Seen(odd))
             assert await heard(a, trusted(reach), said) == b""
-            fine = encode(Hello(VERSION, a.host.engine.cluster, me, view))
-            assert await heard(a, trusted(reach), fine + encode(Seen(odd))) == b""
         assert a.host.node.view == view
 
 

@@ -26,9 +26,19 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node, NotHeld
 from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
-from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
+from peerlock.runtime.codec import (
+    VERSION,
+    Ask,
+    Foreign,
+    Frame,
+    Garbage,
+    Hello,
+    Refusal,
+    Seen,
+    Told,
+)
 from peerlock.runtime.connection import Connection
-from peerlock.runtime.door import Door
+from peerlock.runtime.door import Caller, Door
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
@@ -51,7 +61,7 @@ PATIENCE = 10.0
 class Way:
     """To one member: a connection, or the attempt to make one."""
 
-    __slots__ = ("again", "connection", "dialling", "pause", "since", "trouble")
+    __slots__ = ("again", "connection", "dialling", "pause", "refusal", "since", "trouble")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -60,6 +70,7 @@ class Way:
         self.pause = RETRY
         self.since = -inf  # when the last connection was made
         self.trouble: Exception | None = None  # why it could not be reached
+        self.refusal: Refusal | None = None  # it speaks another version of the protocol
 
 
 class Host:
@@ -191,9 +202,13 @@ class Host:
     @property
     def trouble(self) -> ClusterError | None:
         """What keeps us from working as we should, if anything does."""
-        if self._trouble or self.transport.trouble:
-            return self._trouble or self.transport.trouble
+        trouble = self._trouble or self.transport.trouble or self.door.trouble
+        if trouble:
+            return trouble
         for member, way in self._ways.items():
+            if way.refusal:
+                where, reason = self._addresses.get(member), way.refusal.reason
+                return ClusterError(f"cannot talk with the member at {where}: {reason}")
             if way.trouble and way.pause == RETRY_AT_MOST:
                 where = self._addresses.get(member)
                 reason = words(way.trouble)
@@ -418,14 +433,13 @@ class Host:
 
     # Connections
 
-    def _accept(self) -> Connection:
-        connection = Connection(self)
+    def _accept(self, caller: Caller) -> None:
         if self._stopped:
-            connection.end()
-            return connection
+            caller.peer.close()
+            return
+        connection = Connection(self)
         self._connections.add(connection)
-        self.door.wait(connection)
-        return connection
+        self.door.wait(connection, caller)
 
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
@@ -467,12 +481,13 @@ class Host:
             return
         way.connection = connection
         node = self.node
-        connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
+        connection.send(Hello(VERSION, self.engine.cluster, node.me))
+        connection.send(Seen(node.view))
         self.step(node.connected, member, way.again)
         way.again = True
         self.flush()
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         sender = self._incoming.get(connection)
         if sender is None:
             self._first_frame(connection, frame)
@@ -489,19 +504,26 @@ class Host:
         else:
             raise Garbage("a frame that has no place here")
 
-    def _first_frame(self, connection: Connection, frame: Frame) -> None:
-        if isinstance(frame, Hello | Ask):
-            expected = (VERSION, self.engine.cluster)
-            if (frame.version, frame.cluster) == expected and not self._stopped:
-                if isinstance(frame, Ask):
-                    self._answer(connection)
-                    return
-                must_be_possible(frame.view)
-                self.door.pass_in(connection)
-                self._incoming[connection] = frame.sender
-                self._see(frame.view)
-                return
-        raise Garbage("a stranger")
+    def _first_frame(self, connection: Connection, frame: Frame | Foreign) -> None:
+        if isinstance(frame, Foreign):
+            self.door.refuse(connection, frame)
+        elif isinstance(frame, Refusal):
+            self._refused(connection, frame)
+        elif not isinstance(frame, Hello | Ask) or self._stopped:
+            raise Garbage("a frame that has no place here")
+        elif frame.version != VERSION or frame.cluster != self.engine.cluster:
+            raise Garbage("a stranger")
+        elif isinstance(frame, Ask):
+            self._answer(connection)
+        else:
+            self.door.pass_in(connection, member=True)
+            self._incoming[connection] = frame.sender
+
+    def _refused(self, connection: Connection, refusal: Refusal) -> None:
+        for way in self._ways.values():
+            if way.connection is connection and refusal.version != VERSION:
+                way.refusal = refusal
+        connection.end()
 
     def _answer(self, connection: Connection) -> None:
         with self.guard:
