@@ -42,6 +42,7 @@ SHAKING = 32
 AT_ONCE = 2
 FEW = 8
 SLOW = 0.2  # seconds
+TICK = 0.001  # an event loop may be early by as much
 
 MOST_HOSTS = 1_000  # of members, which are remembered
 
@@ -77,7 +78,6 @@ class Caller:
         self.first = b""  # byte that it has said
         self.handshake: asyncio.Task[None] | None = None
         self.since = 0.0  # when it began
-        self.begun = False  # the event loop has the socket
         self.tired: asyncio.TimerHandle | None = None
 
     def has_spoken(self) -> bool:
@@ -98,7 +98,7 @@ class Caller:
 
     def say_busy(self) -> None:
         """Unless something was begun already."""
-        if self.begun:
+        if self.handshake is not None:
             return
         with suppress(OSError):
             self.peer.send(ALERT if self.security else encode(Refusal(VERSION, BUSY)))
@@ -196,20 +196,30 @@ class Door:
             asyncio.get_running_loop().call_soon(self._begin_some)
 
     def _begin_some(self) -> None:
-        """If too many run, the slow ones make room first."""
         self._beginning = False
+        ready = [c for c, caller in self._waiting.items() if caller.prospects is SPEAKS]
+        if not ready:
+            return
         now = asyncio.get_running_loop().time()
-        for connection, caller in list(self._shaking.items()):
-            if len(self._shaking) < SHAKING or now - caller.since <= SLOW:
-                break
-            connection.end()
-        if len(self._shaking) < SHAKING:
-            ready = [c for c, caller in self._waiting.items() if caller.prospects is SPEAKS]
+        self._end_slow(now)
+        room = min(AT_ONCE, SHAKING - len(self._shaking))
+        if room > 0:
             ready.sort(key=self._order())
-            for connection in ready[-AT_ONCE:]:
+            for connection in ready[-room:]:
                 self._begin(connection, now)
-            if len(ready) > AT_ONCE:
-                self._begin_soon()
+        if len(ready) > room > 0:
+            self._begin_soon()
+
+    def _end_slow(self, now: float) -> None:
+        """While too many run; if none is slow yet, look again when the first one is."""
+        while len(self._shaking) >= SHAKING:
+            connection, caller = next(iter(self._shaking.items()))
+            if now - caller.since <= SLOW:
+                self._beginning = True
+                loop = asyncio.get_running_loop()
+                loop.call_at(caller.since + SLOW + TICK, self._begin_some)
+                return
+            connection.end()
 
     def _begin(self, connection: Connection, now: float) -> None:
         caller = self._shaking[connection] = self._waiting[connection]
@@ -218,8 +228,10 @@ class Door:
         caller.handshake = asyncio.get_running_loop().create_task(work)
 
     async def _let_in(self, connection: Connection, caller: Caller) -> None:
-        caller.begun = True
         try:
+            if connection.ended:
+                caller.peer.close()
+                raise ConnectionAbortedError
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
                 caller.peer,
@@ -249,14 +261,19 @@ class Door:
         connection.end()
 
     def _cut(self, connection: Connection, caller: Caller) -> None:
-        """End what is no connection yet."""
-        loop = asyncio.get_running_loop()
+        """End what is no connection yet.
+
+        A handshake is not cancelled (some event loops then keep its socket): it fails.
+        """
         if caller.handshake is not None:
-            caller.handshake.cancel()
             self._shaking.pop(connection, None)
-        if not caller.begun:
-            loop.remove_reader(caller.peer)
-            caller.peer.close()
+            self._begin_soon()
+            with suppress(OSError):
+                caller.peer.shutdown(socket.SHUT_RDWR)
+            return
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(caller.peer)
+        caller.peer.close()
         loop.call_soon(connection.connection_lost, None)
 
 
