@@ -15,6 +15,7 @@ from peerlock.node import wire
 from peerlock.runtime import codec
 from peerlock.runtime.codec import LENGTH, VERSION, Foreign, decode, decode_greeting, encode
 from tests.wire_examples import BY_NAME, GOLDEN, batch, examples, golden, to_peer
+from tests.wire_mutants import MUTANTS, Mutant
 
 KEPT: dict[str, str] = json.loads(golden(VERSION).read_text())
 
@@ -106,3 +107,10 @@ def fresh_codec() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_a_mutant_still_fits_the_source(mutant: Mutant) -> None:
+    """`make mutants` shows that each is caught."""
+    assert mutant.fits
+    assert mutant.new != mutant.old
