@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerlock.node import homes, links, node
+from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes
 from peerlock.node.links import Link
 from peerlock.node.locks import Lock, Stage, State, Waiter
@@ -66,13 +67,16 @@ def no_counter(patch: Patch) -> None:
     receive = Node.receive
 
     def deaf(self: Node, sender: int, batch: Batch) -> None:
-        receive(self, sender, batch._replace(counter=0))
+        receive(self, sender, batch._replace(fence=0))
 
     patch.setattr(Node, "receive", deaf)
 
 
 def no_view_in_fences(patch: Patch) -> None:
-    patch.setattr(node, "COUNTER_BITS", 0)
+    def enter(self: Fences, number: int) -> None:
+        self.highest, self.limit, self._most = 0, 1 << 52, 1 << 53
+
+    patch.setattr(Fences, "enter", enter)
 
 
 def no_lease(patch: Patch) -> None:
@@ -114,8 +118,8 @@ def one_too_few_resent(patch: Patch) -> None:
 
 
 def acknowledged_too_early(patch: Patch) -> None:
-    def batch(self: Link, to: int, view: int, counter: int) -> Batch:
-        sent = honest(self, to, view, counter)
+    def batch(self: Link, to: int, view: int, fences: Fences) -> Batch:
+        sent = honest(self, to, view, fences)
         return sent._replace(received=sent.received + bool(sent.received))
 
     honest = Link.batch
@@ -193,7 +197,7 @@ def older_batches_accepted(patch: Patch) -> None:
 
 
 def renewal_counted_from_the_answer(patch: Patch) -> None:
-    def renewed(self: Process, deadline: float, view: View, changed: bool) -> None:
+    def renewed(self: Process, deadline: float, view: View, changed: bool, _: int) -> None:
         if deadline > -inf:
             self.node.renewed(self.cluster.now + LEASE)
         self.see(view)
@@ -323,7 +327,7 @@ def rests_for_ever(patch: Patch) -> None:
 MUTANTS = (
     Mutant("the first member says Go when one is ready", hasty_go),
     Mutant("those who wait do not wait for Go", no_barrier),
-    Mutant("the fence counter does not travel", no_counter),
+    Mutant("the highest fence does not travel", no_counter),
     Mutant("the view is not on top of the fence", no_view_in_fences),
     Mutant("the lease is not looked at", no_lease),
     Mutant("the holders do not enter the new view", holders_left_outside),

@@ -18,10 +18,11 @@ from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
+from peerlock.node.fences import COUNT_BITS, Fences
 from peerlock.node.knobs import Knobs
 from peerlock.node.links import UNTOLD, Link
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import COUNTER_BITS, Node, NotHeld
+from peerlock.node.node import Node, NotHeld
 from peerlock.node.terms import Demand, Terms, demand
 from peerlock.node.views import Member, View
 from peerlock.node.wire import (
@@ -379,7 +380,7 @@ def test_only_a_holder_can_release() -> None:
 
 def test_a_fence_is_the_view_and_a_count_within_it() -> None:
     world = World(2)
-    assert world.get(1).fence == (world.number << COUNTER_BITS) + 1
+    assert world.get(1).fence == (world.number << COUNT_BITS) + 1
 
 
 def test_fences_grow_whatever_happens_in_between() -> None:
@@ -585,7 +586,7 @@ def noted_loss(world: World, holder: User) -> bool:
     "act",
     [
         lambda world: world.ask(1),
-        lambda world: world[1].receive(2, Batch(1, world.number, 1, 0, 0, ())),
+        lambda world: world[1].receive(2, Batch(1, world.number, 1, 0, 0, 0, ())),
         lambda world: world[1].turn(),
         lambda world: world[1].tick(),
         lambda world: world[1].see(world.next_view(1, 2)),
@@ -723,12 +724,12 @@ def test_much_that_came_is_acknowledged_without_a_tick() -> None:
     link, other = Link(), Link()
     for _ in range(UNTOLD - 1):
         link.post(Ready())
-    other.accept(link.batch(2, 1, 0))
+    other.accept(link.batch(2, 1, Fences()))
     assert not other.has_something_to_say and other.owes_acknowledgement
     link.post(Ready())
-    other.accept(link.batch(2, 1, 0))
+    other.accept(link.batch(2, 1, Fences()))
     assert other.has_something_to_say
-    link.accept(other.batch(1, 1, 0))
+    link.accept(other.batch(1, 1, Fences()))
     assert link.unacknowledged == 0
     assert not other.owes_acknowledgement
 
@@ -1158,7 +1159,7 @@ def forged(world: World) -> list[Forged]:
 
 
 def batch_to(world: World, to: int, number: int, *messages: Message) -> Batch:
-    return Batch(to, world.number, number, 0, 0, messages)
+    return Batch(to, world.number, number, 0, 0, 0, messages)
 
 
 def test_what_makes_no_sense_is_counted_and_changes_nothing() -> None:
@@ -1203,11 +1204,12 @@ def test_a_stranger_is_not_heard() -> None:
 def test_nobody_can_acknowledge_what_was_never_sent() -> None:
     world = World(2)
     before = world[1].remembers()
-    batch = Batch(1, world.number, 1, received=1_000, counter=77, messages=())
+    fence, limit = world[1].fences.highest + 77, world[1].fences.limit
+    batch = Batch(1, world.number, 1, 1_000, fence, limit, ())
     with pytest.raises(RemoteError, match="message 1000 was acknowledged, and never sent"):
         world[1].receive(2, batch)
     assert world[1].remembers() == before
-    assert world.get(1).fence & ((1 << COUNTER_BITS) - 1) == 1  # the count did not come in
+    assert world.get(1).fence & ((1 << COUNT_BITS) - 1) == 1  # the count did not come in
 
 
 def test_a_stranger_in_a_view_to_come_does_not_disturb_it() -> None:
@@ -1224,7 +1226,7 @@ def test_a_stranger_in_a_view_to_come_does_not_disturb_it() -> None:
 
 def test_what_comes_from_views_that_never_come_is_bounded() -> None:
     world = World(2)
-    batch = Batch(1, 99, 1, 0, 0, ())
+    batch = Batch(1, 99, 1, 0, 0, 0, ())
     for _ in range(1_000):
         world[1].receive(2, batch)
     with pytest.raises(RemoteError, match="too much from views"):

@@ -183,7 +183,7 @@ class Collector:
             ("views", "Views seen", counted.views),
             ("link_resends", "Messages sent again over a new connection", counted.resent),
             ("remote_errors", "Messages that made no sense", counted.remote_errors),
-            ("strangers", "Who came and is none of us", self._host.strangers),
+            ("strangers", "Who came and is none of us", self._host.door.strangers),
         ):
             yield CounterMetricFamily(f"peerlock_{name}", text, value=value)
         messages = CounterMetricFamily(

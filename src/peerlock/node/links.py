@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.views import MemberId
 from peerlock.node.wire import Batch, Message
 
@@ -54,13 +55,14 @@ class Link:
         self._last += 1
         return len(self._kept) >= FULL
 
-    def batch(self, to: MemberId, view: int, counter: int) -> Batch:
+    def batch(self, to: MemberId, view: int, fences: Fences) -> Batch:
         """What is new, and what we received."""
         messages = tuple(self._fresh)
         self._fresh.clear()
         self._told = self._received
         first = self._last - len(messages) + 1
-        return Batch(to, view, first, self._received, counter, messages)
+        highest, limit = fences.highest, fences.limit
+        return Batch(to, view, first, self._received, highest, limit, messages)
 
     def anew(self) -> int:
         """A new connection: all that is not acknowledged is sent, how much of it again."""

@@ -24,6 +24,7 @@ from math import inf
 from typing import Any
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.knobs import Knobs
 from peerlock.node.links import Link
 from peerlock.node.locks import (
@@ -57,12 +58,6 @@ from peerlock.node.wire import (
     ToPeer,
 )
 
-# A fence is a view's number and a count within the view, the view on top, in 63 bits.
-COUNTER_BITS = 32
-
-# Long before, a new view has been asked for: see `fences_run_out`.
-MOST_COUNTED = 3 << (COUNTER_BITS - 2)
-
 # Beyond so many batches from views that we have not seen, we take no more.
 EARLY = 1_000
 
@@ -77,13 +72,12 @@ class Node(Names):
         self.running = False  # everybody is ready in this view
         self.deadline = inf  # when our lease ends, on our clock
 
-        self._counter = 0
-        self._fences = 0  # those of this view begin here
+        self.fences = Fences()
         self._early: list[tuple[MemberId, Batch]] = []  # of views that we have not seen
         self._ready: set[MemberId] = set()
         self._marked: list[Lock] = []  # to be looked at in the next turn
         self._resting: list[Lock] = []  # to be asked for in the next turn
-        self._held_back: dict[Lock, None] = {}  # to be asked for when no link is full
+        self._held_back: dict[Lock, None] = {}  # while a link is full, or without fences
 
     # What users want
 
@@ -109,14 +103,14 @@ class Node(Names):
         if slot is None or not slot.left or slot.shared != waiter.demand.shared:
             return False
         now = self.clock()
-        if now >= slot.until:
+        fence = self.fences.highest + 1
+        if now >= slot.until or fence >= self.fences.limit:
             return False
         lock.free = None
         slot.left -= 1
         slot.users = 1
         lock.holders[waiter] = None
-        self._counter += 1
-        waiter.fence = self._fences | self._counter
+        waiter.fence = self.fences.highest = fence
         waiter.state = HOLDING
         waiter.since = now
         waiter.lock = lock
@@ -238,6 +232,7 @@ class Node(Names):
         """
         if view.number <= self.view.number or not self.check_lease():
             return
+        self.fences.enter(view.number)
         if me is not None:
             self.me = me
         self.view = view
@@ -248,8 +243,6 @@ class Node(Names):
             return
         self.member, self.running = True, False
         self._links = {member.id: Link() for member in view.members}
-        self._counter = 0
-        self._fences = view.number << COUNTER_BITS
         self._ready.clear()
         self.homes.afresh(self._ranks)
         self._forget_plans()
@@ -283,10 +276,14 @@ class Node(Names):
         link = self._links.get(sender)
         if link is None:
             raise RemoteError(f"{sender} is not in view {batch.view}")
-        if not 0 <= batch.counter < MOST_COUNTED:
-            raise RemoteError(f"{sender} cannot have seen {batch.counter:,} grants")
+        fences = self.fences
+        raised = batch.fence > fences.highest or batch.limit > fences.limit
+        if raised:
+            fences.validate(batch.fence, batch.limit)
         messages = link.accept(batch)
-        self._counter = max(self._counter, batch.counter)
+        if raised:
+            fences.hear(batch.fence, batch.limit)
+            self._go_on()
         for message in messages:
             self._handle(sender, message)
         if link.has_something_to_say:
@@ -330,6 +327,17 @@ class Node(Names):
         """Our lease now lasts until then, on our clock."""
         self.deadline = deadline
 
+    def reserved(self, number: int, view: int) -> None:
+        """The engine has reserved all below this number, and then read this view.
+
+        The others hear of it at once, or each of them would reserve some for itself.
+        """
+        if view == self.view.number and self.member:
+            self.fences.reserved(number)
+            self._dirty.update(dict.fromkeys(m for m in self._links if m != self.me))
+            self._go_on()
+            self._work_off()
+
     def check_lease(self) -> bool:
         """Before anything that relies on it; if it has run out, all is lost."""
         if self.clock() < self.deadline:
@@ -367,9 +375,14 @@ class Node(Names):
         return bool(self._marked or self._resting)
 
     @property
-    def fences_run_out(self) -> bool:
-        """Too many grants in one view: a new one is needed, for its number."""
-        return self._counter >> (COUNTER_BITS - 1) > 0
+    def wants_fences(self) -> bool:
+        """The host asks the engine to reserve some, and says `reserved`.
+
+        The first member of the view does so in time; the others only if it does not.
+        """
+        if not self.fences.runs_low or not self.member:
+            return False
+        return self.view.members[0].id == self.me or self.fences.nearly_out
 
     @property
     def waits_for_view(self) -> bool:
@@ -386,9 +399,9 @@ class Node(Names):
         if not self._dirty:
             return []
         dirty, self._dirty = self._dirty, {}
-        view, counter = self.view.number, self._counter
+        view, fences = self.view.number, self.fences
         return [
-            (member, self._links[member].batch(member, view, counter))
+            (member, self._links[member].batch(member, view, fences))
             for member in dirty
             if member in self._links
         ]
@@ -474,7 +487,7 @@ class Node(Names):
             if lock.switching:
                 return
             slot = self._room(lock, waiter.demand.shared)
-            if slot is None or not self.check_lease():
+            if slot is None or not self.fences.left or not self.check_lease():
                 return
             waiters.popleft()
             self._let_in(lock, waiter, slot)
@@ -510,8 +523,7 @@ class Node(Names):
             self.statistics.handed_over += 1
         slot.left -= 1
         slot.users += 1
-        self._counter += 1
-        waiter.fence = self._fences | self._counter
+        waiter.fence = self.fences.next()
         waiter.state = HOLDING
         waiter.since = self.clock()
         waiter.slot = slot
@@ -524,7 +536,7 @@ class Node(Names):
         """Ask for as many as wait; True if something was granted at once."""
         if not self.running or lock.switching:
             return False
-        if self._full:
+        if self._full or not self.fences.left:
             self._held_back[lock] = None
             return False
         wanted = len(lock.waiters)
@@ -562,7 +574,11 @@ class Node(Names):
     def _look_at_full_links(self) -> None:
         links = self._links
         self._full = {m for m in self._full if m in links and links[m].full}
-        if not self._full:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Ask for what was held back, unless there still is a reason to."""
+        if not self._full and self.fences.left:
             held_back, self._held_back = self._held_back, {}
             for lock in held_back:
                 self._serve(lock)

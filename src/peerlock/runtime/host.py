@@ -20,15 +20,25 @@ from peerlock.membership.engine import (
     ClusterError,
     Engine,
     Gone,
-    Renewed,
     Watching,
 )
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node, NotHeld
 from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
-from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
+from peerlock.runtime.codec import (
+    VERSION,
+    Ask,
+    Foreign,
+    Frame,
+    Garbage,
+    Hello,
+    Refusal,
+    Seen,
+    Told,
+)
 from peerlock.runtime.connection import Connection
+from peerlock.runtime.door import Caller, Door
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
@@ -43,9 +53,6 @@ RETRY_AT_MOST = 0.5
 # A view that is not entered within so many seconds is worth a word.
 SLOW = 2.0
 
-# So many connections may be open whose other end has not said who it is, and so long.
-MOST_UNKNOWN = 128
-
 # Who leaves gives others so many seconds to hear his last words.
 PARTING = 0.5
 PATIENCE = 10.0
@@ -54,7 +61,7 @@ PATIENCE = 10.0
 class Way:
     """To one member: a connection, or the attempt to make one."""
 
-    __slots__ = ("again", "connection", "dialling", "pause", "since", "trouble")
+    __slots__ = ("again", "connection", "dialling", "pause", "refusal", "since", "trouble")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -63,6 +70,7 @@ class Way:
         self.pause = RETRY
         self.since = -inf  # when the last connection was made
         self.trouble: Exception | None = None  # why it could not be reached
+        self.refusal: Refusal | None = None  # it speaks another version of the protocol
 
 
 class Host:
@@ -80,15 +88,13 @@ class Host:
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
         self._trouble: ClusterError | None = None  # why we cannot renew, while we cannot
-        self.strangers = 0  # who came, and did not say who they are, or are not ours
+        self.door = Door()
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
         self._ways: dict[MemberId, Way] = {}
         self._incoming: dict[Connection, MemberId] = {}
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
-        # Who has not said who they are, and when we are tired of them.
-        self._unknown: dict[Connection, asyncio.TimerHandle] = {}
         self._addresses: dict[MemberId, str] = {}
         self._seen_at = inf  # when we saw the view
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -196,9 +202,13 @@ class Host:
     @property
     def trouble(self) -> ClusterError | None:
         """What keeps us from working as we should, if anything does."""
-        if self._trouble or self.transport.trouble:
-            return self._trouble or self.transport.trouble
+        trouble = self._trouble or self.transport.trouble or self.door.trouble
+        if trouble:
+            return trouble
         for member, way in self._ways.items():
+            if way.refusal:
+                where, reason = self._addresses.get(member), way.refusal.reason
+                return ClusterError(f"cannot talk with the member at {where}: {reason}")
             if way.trouble and way.pause == RETRY_AT_MOST:
                 where = self._addresses.get(member)
                 reason = words(way.trouble)
@@ -244,7 +254,7 @@ class Host:
                 way.connection.send(batch)
             else:
                 self._dial(member)
-        if node.waits_for_view:
+        if node.waits_for_view or (node.wants_fences and not self._trouble):
             self._look_soon()
 
     def flush_if_needed(self) -> None:
@@ -292,7 +302,7 @@ class Host:
     # Membership
 
     async def _join(self) -> None:
-        joined = await self.engine.join(self.address, self.node.view.number)
+        joined = await self.engine.join(self.address, self.node.fences.number)
         for way in self._ways.values():  # whoever knew us knew us under another number
             if way.connection:
                 way.connection.finish()
@@ -363,10 +373,12 @@ class Host:
             await self._join_again()
             return
         me = self.node.me
-        renewed = await self.engine.renew(me)
+        reserved = await self.engine.reserve() if self.node.wants_fences else 0
+        renewed = await self.engine.renew(me)  # after that, so that its view is newer
         self._trouble = renewed.trouble
-        if self.node.fences_run_out:
-            renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
+        if reserved:
+            self.step(self.node.reserved, reserved, renewed.view.number)
+            self.flush()
         if me == self.node.me and renewed.deadline > -inf:
             self._renewed_until(renewed.deadline)
         self._see(renewed.view)
@@ -421,33 +433,13 @@ class Host:
 
     # Connections
 
-    def _accept(self) -> Connection:
-        """Strangers may come in any number; they must not take all descriptors."""
-        connection = Connection(self)
+    def _accept(self, caller: Caller) -> None:
         if self._stopped:
-            connection.end()
-            return connection
+            caller.peer.close()
+            return
+        connection = Connection(self)
         self._connections.add(connection)
-        tired = self.loop.call_later(PATIENCE, self._tired_of, connection)
-        self._unknown[connection] = tired
-        if len(self._unknown) > MOST_UNKNOWN:
-            self._tired_of(next(iter(self._unknown)))
-        return connection
-
-    def _tired_of(self, connection: Connection) -> None:
-        self._count_stranger(connection)
-        connection.end()
-
-    def _count_stranger(self, connection: Connection) -> None:
-        if self._is_unknown_no_more(connection):
-            self.strangers += 1
-
-    def _is_unknown_no_more(self, connection: Connection) -> bool:
-        """Whether it was, until now."""
-        tired = self._unknown.pop(connection, None)
-        if tired is not None:
-            tired.cancel()
-        return tired is not None
+        self.door.wait(connection, caller)
 
     def _dial(self, member: MemberId) -> None:
         way = self._ways.setdefault(member, Way())
@@ -489,12 +481,13 @@ class Host:
             return
         way.connection = connection
         node = self.node
-        connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
+        connection.send(Hello(VERSION, self.engine.cluster, node.me))
+        connection.send(Seen(node.view))
         self.step(node.connected, member, way.again)
         way.again = True
         self.flush()
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         sender = self._incoming.get(connection)
         if sender is None:
             self._first_frame(connection, frame)
@@ -511,24 +504,31 @@ class Host:
         else:
             raise Garbage("a frame that has no place here")
 
-    def _first_frame(self, connection: Connection, frame: Frame) -> None:
-        if isinstance(frame, Hello | Ask):
-            expected = (VERSION, self.engine.cluster)
-            if (frame.version, frame.cluster) == expected and not self._stopped:
-                if isinstance(frame, Ask):
-                    self._answer(connection)
-                    return
-                must_be_possible(frame.view)
-                self._is_unknown_no_more(connection)
-                self._incoming[connection] = frame.sender
-                self._see(frame.view)
-                return
-        raise Garbage("a stranger")
+    def _first_frame(self, connection: Connection, frame: Frame | Foreign) -> None:
+        if isinstance(frame, Foreign):
+            self.door.refuse(connection, frame)
+        elif isinstance(frame, Refusal):
+            self._refused(connection, frame)
+        elif not isinstance(frame, Hello | Ask) or self._stopped:
+            raise Garbage("a frame that has no place here")
+        elif frame.version != VERSION or frame.cluster != self.engine.cluster:
+            raise Garbage("a stranger")
+        elif isinstance(frame, Ask):
+            self._answer(connection)
+        else:
+            self.door.pass_in(connection, member=True)
+            self._incoming[connection] = frame.sender
+
+    def _refused(self, connection: Connection, refusal: Refusal) -> None:
+        for way in self._ways.values():
+            if way.connection is connection and refusal.version != VERSION:
+                way.refusal = refusal
+        connection.end()
 
     def _answer(self, connection: Connection) -> None:
         with self.guard:
             told = Told(self.describe(self.node))
-        self._is_unknown_no_more(connection)
+        self.door.pass_in(connection)
         connection.send(told)
         connection.finish()
         self.loop.call_later(PATIENCE, connection.end)  # if it does not want to hear it
@@ -537,7 +537,7 @@ class Host:
         self._connections.discard(connection)
         if not self._connections:
             self._parted.set()
-        self._count_stranger(connection)
+        self.door.closed(connection)
         member = self._incoming.pop(connection, None)
         for other, way in self._ways.items():
             if way.connection is connection:

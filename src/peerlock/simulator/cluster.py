@@ -76,7 +76,8 @@ class Engine:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.number = 0
+        self.number = 0  # of the view
+        self.reserved = 0  # views are numbered at least that
         self.members: dict[MemberId, Process] = {}
         self.deadlines: dict[MemberId, float] = {}
 
@@ -86,14 +87,14 @@ class Engine:
 
     def join(self, process: Process) -> MemberId:
         self.sweep()
-        self.number += 1
+        self._change()
         self.members[self.number] = self.cluster.everyone[self.number] = process
         self.deadlines[self.number] = self.cluster.now + LEASE
         return self.number
 
     def leave(self, member: MemberId) -> None:
         if self.members.pop(member, None):
-            self.number += 1
+            self._change()
 
     def sweep(self) -> None:
         """Put out the dead, and those whose lease has run out."""
@@ -102,7 +103,14 @@ class Engine:
         for i in out:
             del self.members[i]
         if out:
-            self.number += 1
+            self._change()
+
+    def _change(self) -> None:
+        self.number = max(self.number + 1, self.reserved)
+
+    def reserve(self) -> int:
+        self.reserved = max(self.number + 1, self.reserved) + 1
+        return self.reserved
 
     def renew(self, member: MemberId, asked_at: float) -> float:
         """The new deadline, counted from the question; -inf for who is out."""
@@ -297,14 +305,17 @@ class Process:
 
     def _renews(self, asked_at: float) -> Callable[[], None]:
         engine = self.cluster.engine
+        reserved = engine.reserve() if self.node.wants_fences else 0
         before = engine.number
         deadline = engine.renew(self.node.me, asked_at)
         view, changed = engine.view(), engine.number > before
-        return partial(self._renewed, deadline, view, changed)
+        return partial(self._renewed, deadline, view, changed, reserved)
 
-    def _renewed(self, deadline: float, view: View, changed: bool) -> None:
+    def _renewed(self, deadline: float, view: View, changed: bool, reserved: int) -> None:
         if deadline > -inf:
             self.node.renewed(self.own(deadline))
+        if reserved:
+            self.node.reserved(reserved, view.number)
         self.see(view)
         if changed:
             self.spread(view)
@@ -335,6 +346,8 @@ class Process:
             else:
                 self.dial(member, way)
         if self.node.waits_for_view and self.cluster.rng.random() < 0.5:
+            self.look()
+        if self.node.wants_fences:
             self.look()
         if self.node.wants_turn and not self.turning:
             self.turning = True
