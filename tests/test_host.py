@@ -10,8 +10,8 @@ import pytest
 import peerlock
 from peerlock.membership.engine import Renewed
 from peerlock.membership.memory import MemoryEngine
+from peerlock.node import presence
 from peerlock.node.views import MemberId, View
-from peerlock.runtime import host as runtime_host
 from peerlock.runtime.host import Host
 from peerlock.runtime.transport import Tcp
 from tests.listening import Listener
@@ -47,7 +47,8 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        await until(lambda: host._ways[other].pause > 0.05)  # after half a dozen attempts
+        line = host.presence._lines[other]
+        await until(lambda: line.pause > 0.05)  # after half a dozen attempts
         assert not engine.times if kind is Watching else engine.times > 3
         await until(lambda: host.trouble is not None)
         assert f"cannot reach the member at {NOBODY}: Connect" in str(host.trouble)
@@ -110,8 +111,8 @@ async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> Non
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        await until(lambda: host._ways[other].pause > 0.01)
-        assert host._ways[other].dialling
+        await until(lambda: host.presence._lines[other].pause > 0.01)
+        assert host.presence._lines[other].dialling
     finally:
         await host.stop()
 
@@ -135,7 +136,7 @@ async def test_whom_all_wait_for_is_said(
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    monkeypatch.setattr(runtime_host, "SLOW", 0.05)
+    monkeypatch.setattr(presence, "SLOW", 0.05)
     one, other = MemoryEngine("silent", None), MemoryEngine("silent", None)
     host = Host(one, Tcp("127.0.0.1", None, NEAR, None))
     async with Listener(listen) as silent:

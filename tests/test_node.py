@@ -697,6 +697,7 @@ def test_what_was_lost_comes_again_over_the_next_connection() -> None:
 
 
 def test_after_a_gap_nothing_is_taken_until_all_comes_again() -> None:
+    """A gap is an error: the host then ends the connection, and another one is made."""
     world = World(2)
     world[1].tick()
     name = world.name_at(2)
@@ -704,11 +705,85 @@ def test_after_a_gap_nothing_is_taken_until_all_comes_again() -> None:
     world.collect()  # lost
     world.ask(1, name + " of another kind", CLOCKED)
     world.ask(1, world.name_at(2) + "'s friend")
-    world.settle()
+    with pytest.raises(RemoteError, match="message 3 follows 1"):
+        world.settle()
     assert world[2].remembers()["homes"] == 0
     world[1].connected(2)
     world.settle()
     assert world[1].remembers()["homes"] + world[2].remembers()["homes"] == 3
+
+
+def test_the_last_batch_on_a_live_connection_is_not_lost_in_silence() -> None:
+    """Nothing follows it that could show the gap, but what goes unanswered is repeated."""
+    world = World(2)
+    world.pass_time(2)
+    user = world.ask(1, world.name_at(2))
+    world.collect()  # lost: an Open, and nothing else is to be said
+    world[1].tick()
+    assert world.settle() == []  # it may be on its way
+    world[1].tick()
+    world.settle()
+    assert user.holds
+
+
+def test_the_last_batches_on_a_live_connection_are_not_lost_in_silence() -> None:
+    world = World(2)
+    world.pass_time(2)
+    names = [name for name in map(str, range(100)) if at_home(name, 1, 2)]
+    users = []
+    for name in names[:3]:
+        users.append(world.ask(1, name))
+        world.collect()  # lost
+    world[1].tick()
+    world[1].tick()
+    with pytest.raises(RemoteError, match="message 4 follows 1"):
+        world.settle()
+    world[1].connected(2)
+    world.settle()
+    assert all(user.holds for user in users)
+
+
+def test_an_acknowledgement_that_was_lost_is_repeated() -> None:
+    world = World(2)
+    world.get(1, world.name_at(2))
+    world[1].tick()
+    world.collect()  # lost: only acknowledgements
+    world.pass_time(4)
+    assert world[2].remembers()["links"] == 0
+    assert world.settle() == []
+
+
+def test_a_new_connection_brings_the_acknowledgement_again() -> None:
+    world = World(2)
+    world.get(1, world.name_at(2))
+    world[1].tick()
+    world.collect()  # lost
+    assert world[2].remembers()["links"] > 0
+    world[1].connected(2)
+    world.settle()
+    assert world[2].remembers()["links"] == 0
+
+
+def test_all_that_comes_early_is_kept_in_order() -> None:
+    """Two are in a view that the third hears of late; each message is a batch of its own."""
+    world = World(3)
+    names = [name for name in map(str, range(200)) if at_home(name, 2, 3)]
+    held = [world.get(1, name) for name in names[:20]]
+    view = world.next_view(1, 2, 3)
+    world[1].see(view)
+    world[2].see(view)
+    parcels = world.collect()
+    for parcel in parcels:
+        for i, message in enumerate(parcel.batch.messages):
+            first = parcel.batch.first + i
+            part = parcel.batch._replace(first=first, messages=(message,))
+            world.deliver(parcel._replace(batch=part))
+    assert world[3].remembers()["early"] == 20
+    world[3].see(view)
+    world.settle()
+    assert all(node.running for node in world.nodes.values())
+    assert all(user.holds for user in held)
+    assert world.remote_errors == 0
 
 
 def test_what_came_is_acknowledged_at_the_next_tick() -> None:
