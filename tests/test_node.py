@@ -765,7 +765,7 @@ def test_a_new_connection_brings_the_acknowledgement_again() -> None:
 
 
 def test_all_that_comes_early_is_kept_in_order() -> None:
-    """Two are in a view that the third hears of late; each message is a batch of its own."""
+    """Two are in a view that the third hears of late; each message comes by itself."""
     world = World(3)
     names = [name for name in map(str, range(200)) if at_home(name, 2, 3)]
     held = [world.get(1, name) for name in names[:20]]

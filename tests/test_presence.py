@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from peerlock.node.fences import Fences
 from peerlock.node.locks import State, Waiter
-from peerlock.node.node import COUNTER_BITS, Node
+from peerlock.node.node import Node
 from peerlock.node.presence import (
     POLL,
     RETRY,
@@ -44,6 +45,13 @@ def view(number: int, *members: int) -> View:
     return View(number, tuple(Member(i, f"at {i}", i) for i in members))
 
 
+def ready(number: int) -> Batch:
+    """From the other one, in this view."""
+    fences = Fences()
+    fences.enter(number)
+    return Batch(ME, number, 1, 0, fences.highest, fences.limit, (Ready(),))
+
+
 class Alone(Presence):
     """A presence whose clocks, engine and connections are in the hands of a test."""
 
@@ -63,7 +71,7 @@ class Alone(Presence):
         self.joined(view(number, *(members or (ME,))), ME, self.ends, self.lease)
         for member in members[1:]:
             self.connected(member)
-            self.node.receive(member, Batch(ME, number, 1, 0, 0, (Ready(),)))
+            self.node.receive(member, ready(number))
         self.drain()
 
     def got(self, kind: type[E]) -> list[E]:
@@ -147,15 +155,37 @@ def test_what_the_engine_complains_about_while_it_renews_is_shown(alone: Alone) 
     assert alone.trouble == "views cannot be changed"
 
 
-def test_fences_that_run_out_need_a_new_number(pair: Alone) -> None:
-    heard = Batch(ME, 10, 2, 0, 1 << (COUNTER_BITS - 1), ())
-    pair.node.receive(OTHER, heard)
-    pair.look()
+def test_fences_that_run_low_are_reserved_before_a_renewal(pair: Alone) -> None:
+    """Only a view that is read after that shows that they may be used."""
+    fences = pair.node.fences
+    fences.highest = fences.limit - 2
+    limit = fences.limit
+    pair.fences_run_low()
+    assert pair.drain() == [Reserve()]
+    pair.reserved(1_000)
+    assert pair.drain() == [Renew(ME)] and fences.limit == limit
     pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert fences.limit > limit and not pair.node.wants_fences
+
+
+def test_fences_that_were_reserved_before_another_view_are_not_used(pair: Alone) -> None:
+    fences = pair.node.fences
+    fences.highest = fences.limit - 2
+    pair.fences_run_low()
+    pair.reserved(1_000)
+    pair.renewed(view(11, ME, OTHER), pair.ends, False)
+    assert fences.limit < 1_000 << 12
+
+
+def test_an_engine_that_fails_is_asked_for_fences_at_the_next_tick(pair: Alone) -> None:
+    pair.node.fences.highest = pair.node.fences.limit - 2
+    pair.fences_run_low()
+    pair.drain()
+    pair.failed("the disk is full")
+    pair.fences_run_low()
+    assert pair.drain() == []
+    pair.pass_time(POLL)
     assert pair.got(Reserve) == [Reserve()]
-    pair.reserved(view(11, ME, OTHER))
-    assert pair.node.view.number == 11 and not pair.node.fences_run_out
-    assert pair.got(PassOn) == [PassOn(OTHER, view(11, ME, OTHER))]
 
 
 # Leases

@@ -151,7 +151,8 @@ class Faults:
     def refuse(self) -> None:
         """The engine answers with errors, perhaps after it has done what was asked."""
         process = self.rng.choice(self.cluster.processes)
-        process.refused_until = self.cluster.now + self.rng.choice((0.5, LEASE, 1.5 * LEASE))
+        for_long = self.rng.choice((0.5, LEASE, 1.5 * LEASE))
+        process.refused_until = self.cluster.now + for_long
         self._tell(process, "gets errors from the engine", "refuse")
 
     # Standing still
