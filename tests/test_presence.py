@@ -552,7 +552,7 @@ def test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on(alone: Alone)
     alone.stumbled("AssertionError()")
     assert held.state is State.LOST and not alone.node.member
     assert alone.node.statistics.faults == 1
-    assert "failed, and it lost its locks: AssertionError()" in alone.trouble
+    assert alone.trouble == "an unforeseen fault, please report it: AssertionError()"
     alone.renewed(view(10, ME), alone.ends, False)
     alone.pass_time(MARGIN - 0.001)
     assert alone.got(Join) == []  # users have the margin here, too
@@ -561,6 +561,19 @@ def test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on(alone: Alone)
     alone.joined(view(11, THIRD), THIRD, alone.ends, LEASE)
     alone.pass_time(2 * POLL)
     assert alone.trouble == "" and alone.got(Renew) == [Renew(THIRD)]
+
+
+def test_a_fault_between_steps_is_counted_and_shown_and_nothing_is_lost(
+    alone: Alone,
+) -> None:
+    held = alone.hold()
+    alone.faulted("ZeroDivisionError()")
+    assert "ZeroDivisionError" in alone.trouble
+    assert alone.node.statistics.faults == 1 and held.state is State.HOLDING
+    alone.pass_time(POLL)
+    assert "ZeroDivisionError" in alone.trouble
+    alone.pass_time(POLL)
+    assert alone.trouble == ""
 
 
 def test_a_tick_that_fails_is_not_the_last(alone: Alone) -> None:

@@ -473,10 +473,14 @@ class Presence:
 
     # Faults and troubles
 
-    def stumbled(self, what: str) -> None:
-        """A step failed in the middle: ours, or the node's."""
+    def faulted(self, what: str) -> None:
+        """Something failed that nobody foresaw; we go on."""
         self.node.statistics.faults += 1
         self._fault, self._sound = what, False
+
+    def stumbled(self, what: str) -> None:
+        """A step failed in the middle: ours, or the node's."""
+        self.faulted(what)
         self.node.lose_everything()
         self._go_on()
 
@@ -490,7 +494,7 @@ class Presence:
     def trouble(self) -> str:
         """What keeps us from working as we should; nothing if nothing does."""
         if self._fault:
-            return f"a step of this node failed, and it lost its locks: {self._fault}"
+            return f"an unforeseen fault, please report it: {self._fault}"
         return self._reason or self._hidden or self._unreachable() or self._awaited()
 
     def _unreachable(self) -> str:

@@ -17,7 +17,7 @@ class Statistics:
     views: int
     remote_errors: int
     resent: int  # messages, over a new connection
-    faults: int  # steps of this node that failed in the middle
+    faults: int  # of this node itself, which nobody foresaw
     messages: Counter[str]  # sent, by what they are
 
 

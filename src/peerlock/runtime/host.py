@@ -287,7 +287,7 @@ class Host:
             try:
                 CARRIERS[type(effect)](self, effect)
             except Exception as error:  # the others are carried out all the same
-                self._report(f"{type(effect).__name__} cannot be carried out", error)
+                self._fault(f"{type(effect).__name__} cannot be carried out", error)
         self._set_timer(wake_at)
 
     def _set_timer(self, at: float) -> None:
@@ -332,7 +332,7 @@ class Host:
             gone = isinstance(error, Gone)
             answer = partial(self.presence.failed, str(error), gone)
         except Exception as error:
-            self._report("a question to the membership engine has failed", error)
+            self._fault("a question to the membership engine has failed", error)
             answer = partial(self.presence.failed, repr(error))
         self._tell(answer)
 
@@ -366,7 +366,7 @@ class Host:
                 raise ConnectionResetError
         except Exception as error:
             if not isinstance(error, OSError | ValueError):  # an address may be nonsense
-                self._report("a member could not be dialled", error)
+                self._fault("a member could not be dialled", error)
             reason = words(error)
         if self._dialling.get(member) is not connection:  # it was hung up meanwhile
             self._connections.add(connection)
@@ -492,6 +492,11 @@ class Host:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self._report("a task has failed", error)
+
+    def _fault(self, what: str, error: Exception) -> None:
+        """Which nobody foresaw, and which leaves the node as it was."""
+        self._report(what, error)
+        self.step(self.presence.faulted, repr(error))
 
     def _report(self, what: str, error: BaseException) -> None:
         self.loop.call_exception_handler(
