@@ -94,18 +94,20 @@ class Alone(Presence):
         self.now = until
 
 
+def member(*members: int) -> Alone:
+    presence = Alone()
+    presence.join(*members)
+    return presence
+
+
 @pytest.fixture
 def alone() -> Alone:
-    presence = Alone()
-    presence.join()
-    return presence
+    return member()
 
 
 @pytest.fixture
 def pair() -> Alone:
-    presence = Alone()
-    presence.join(ME, OTHER)
-    return presence
+    return member(ME, OTHER)
 
 
 # One question at a time
