@@ -1,4 +1,4 @@
-"""Small errors, put into the node and its host on purpose; the cluster must notice each.
+"""Small errors, put into the node on purpose; the cluster must notice each.
 
 A mutant is applied with a monkeypatch.  It is caught when one of the seeds 1, 2, … ends in
 something that must never happen.
@@ -7,7 +7,6 @@ something that must never happen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import inf
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,8 +19,6 @@ from peerlock.node.locks import Lock, Stage, State, Waiter
 from peerlock.node.node import HANDLERS, Node
 from peerlock.node.views import View
 from peerlock.node.wire import Batch, Forget, Go, Message, Ready, Recall
-from peerlock.simulator.cluster import Process
-from peerlock.simulator.faults import LEASE
 
 Patch = pytest.MonkeyPatch
 
@@ -196,17 +193,6 @@ def older_batches_accepted(patch: Patch) -> None:
     patch.setattr(Node, "receive", careless)
 
 
-def renewal_counted_from_the_answer(patch: Patch) -> None:
-    def renewed(self: Process, deadline: float, view: View, changed: bool, _: int) -> None:
-        if deadline > -inf:
-            self.node.renewed(self.cluster.now + LEASE)
-        self.see(view)
-        if changed:
-            self.spread(view)
-
-    patch.setattr(Process, "_renewed", renewed)
-
-
 def last_waiter_dropped(patch: Patch) -> None:
     see = Node.see
 
@@ -344,7 +330,6 @@ MUTANTS = (
     Mutant("epochs do not grow", epochs_never_grow),
     Mutant("batches from newer views are dropped", newer_batches_dropped),
     Mutant("batches from older views are accepted", older_batches_accepted),
-    Mutant("a renewal counts from the answer", renewal_counted_from_the_answer),
     Mutant("a waiter is dropped when a view comes", last_waiter_dropped),
     Mutant("a writer goes in by a reader's grant", writer_by_a_readers_grant),
     Mutant("what nobody wants any more is kept", given_up_and_kept),

@@ -19,6 +19,7 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
 from peerlock.node.fences import COUNT_BITS, Fences
+from peerlock.node.homes import Homes
 from peerlock.node.knobs import Knobs
 from peerlock.node.links import UNTOLD, Link
 from peerlock.node.locks import State, Waiter
@@ -28,6 +29,7 @@ from peerlock.node.views import Member, View
 from peerlock.node.wire import (
     Batch,
     Close,
+    Forget,
     Go,
     Message,
     Open,
@@ -608,6 +610,25 @@ def test_a_lease_that_has_run_out_is_noticed_before_all_else(
     assert world[1].drain() == []
 
 
+def test_who_is_out_says_nothing_more() -> None:
+    world = World(2)
+    world[1].renewed(10.0)
+    world.get(2, world.name_at(1))
+    world.now = 10.0
+    world[1].tick()
+    world[1].tick()
+    assert not world[1].member and world[1].drain() == []
+
+
+def test_a_batch_finds_that_the_lease_is_over() -> None:
+    world = World(2)
+    world[1].renewed(10.0)
+    holder = world.get(1)
+    world.now = 10.0
+    world[1].receive(2, Batch(1, world.number, 1, 0, 0, 0, ()))
+    assert holder.told == ["granted", "lost"]
+
+
 def test_nobody_is_let_in_without_a_lease() -> None:
     world = World(2, hand_over_time=inf)
     world[1].renewed(10.0)
@@ -697,6 +718,7 @@ def test_what_was_lost_comes_again_over_the_next_connection() -> None:
 
 
 def test_after_a_gap_nothing_is_taken_until_all_comes_again() -> None:
+    """A gap is an error: the host then ends the connection, and another one is made."""
     world = World(2)
     world[1].tick()
     name = world.name_at(2)
@@ -704,11 +726,85 @@ def test_after_a_gap_nothing_is_taken_until_all_comes_again() -> None:
     world.collect()  # lost
     world.ask(1, name + " of another kind", CLOCKED)
     world.ask(1, world.name_at(2) + "'s friend")
-    world.settle()
+    with pytest.raises(RemoteError, match="message 3 follows 1"):
+        world.settle()
     assert world[2].remembers()["homes"] == 0
     world[1].connected(2)
     world.settle()
     assert world[1].remembers()["homes"] + world[2].remembers()["homes"] == 3
+
+
+def test_the_last_batch_on_a_live_connection_is_not_lost_in_silence() -> None:
+    """Nothing follows it that could show the gap, but what goes unanswered is repeated."""
+    world = World(2)
+    world.pass_time(2)
+    user = world.ask(1, world.name_at(2))
+    world.collect()  # lost: an Open, and nothing else is to be said
+    world[1].tick()
+    assert world.settle() == []  # it may be on its way
+    world[1].tick()
+    world.settle()
+    assert user.holds
+
+
+def test_the_last_batches_on_a_live_connection_are_not_lost_in_silence() -> None:
+    world = World(2)
+    world.pass_time(2)
+    names = [name for name in map(str, range(100)) if at_home(name, 1, 2)]
+    users = []
+    for name in names[:3]:
+        users.append(world.ask(1, name))
+        world.collect()  # lost
+    world[1].tick()
+    world[1].tick()
+    with pytest.raises(RemoteError, match="message 4 follows 1"):
+        world.settle()
+    world[1].connected(2)
+    world.settle()
+    assert all(user.holds for user in users)
+
+
+def test_an_acknowledgement_that_was_lost_is_repeated() -> None:
+    world = World(2)
+    world.get(1, world.name_at(2))
+    world[1].tick()
+    world.collect()  # lost: only acknowledgements
+    world.pass_time(4)
+    assert world[2].remembers()["links"] == 0
+    assert world.settle() == []
+
+
+def test_a_new_connection_brings_the_acknowledgement_again() -> None:
+    world = World(2)
+    world.get(1, world.name_at(2))
+    world[1].tick()
+    world.collect()  # lost
+    assert world[2].remembers()["links"] > 0
+    world[1].connected(2)
+    world.settle()
+    assert world[2].remembers()["links"] == 0
+
+
+def test_all_that_comes_early_is_kept_in_order() -> None:
+    """Two are in a view that the third hears of late; each message comes by itself."""
+    world = World(3)
+    names = [name for name in map(str, range(200)) if at_home(name, 2, 3)]
+    held = [world.get(1, name) for name in names[:20]]
+    view = world.next_view(1, 2, 3)
+    world[1].see(view)
+    world[2].see(view)
+    parcels = world.collect()
+    for parcel in parcels:
+        for i, message in enumerate(parcel.batch.messages):
+            first = parcel.batch.first + i
+            part = parcel.batch._replace(first=first, messages=(message,))
+            world.deliver(parcel._replace(batch=part))
+    assert world[3].remembers()["early"] == 20
+    world[3].see(view)
+    world.settle()
+    assert all(node.running for node in world.nodes.values())
+    assert all(user.holds for user in held)
+    assert world.remote_errors == 0
 
 
 def test_what_came_is_acknowledged_at_the_next_tick() -> None:
@@ -780,6 +876,104 @@ def test_a_home_that_does_not_listen_is_not_asked_without_end(
         world.now += 5.0
         world[1].tick()  # and the postman is on strike
     assert world[1].remembers()["links"] == 7
+
+
+def test_what_comes_late_from_the_opening_before_is_dropped() -> None:
+    world = World(2)
+    name = world.name_at(1)
+    world.get(1, name, CLOCKED)
+    world.settle()
+    instance = world[1].locks[name].instance
+    assert instance is not None
+    late = ToPeer(name, instance.epoch, instance.terms, 2, 0, Request(7))
+    instance.epoch += 1
+    world[1]._receive_to_peer(2, late)
+    assert world.collect() == []
+    instance.epoch -= 1
+    world[1]._receive_to_peer(2, late._replace(message=Request(0)))
+    assert instance.epoch == late.epoch and world.remote_errors == 0
+
+
+def test_a_probe_counts_those_who_wait() -> None:
+    world = World(3)
+    name = world.name_at(1)
+    holder = world.get(1, name)
+    world.ask(2, name)
+    world.settle()
+    assert world[2].locks[name].users() == (1, 0)
+    assert holder.holds
+
+
+def test_one_who_gives_up_lets_those_behind_him_in() -> None:
+    """A reader behind a writer."""
+    world = World(1)
+    world.get(1, "x", READ)
+    writer, reader = world.ask(1, "x"), world.ask(1, "x", READ)
+    assert not reader.holds
+    world[1].give_up(writer)
+    assert reader.holds
+
+
+def test_a_lock_for_which_somebody_waits_here_is_not_put_back() -> None:
+    world = World(1)
+    holder = world.get(1, "x")
+    world[1].release(holder)  # the lock is marked now
+    again = User(LOCK)
+    assert world[1].take("x", again)
+    other = world.ask(1, "x")
+    assert not world[1].put_back(again)
+    world[1].release(again)
+    world[1].turn()
+    assert other.holds
+
+
+def test_an_open_name_is_not_forgotten() -> None:
+    world = World(2)
+    name = world.name_at(1)
+    holder = world.get(1, name)
+    instance = world[1].locks[name].instance
+    assert instance is not None
+    world[1]._receive_forget(1, Forget(name, instance.epoch))
+    assert world[1].locks[name].instance is instance and holder.holds
+
+
+# Homes
+
+
+class Home(Homes):
+    """It notes what it says."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[int, Message]] = []
+        super().__init__(lambda to, message: self.said.append((to, message)))
+        self.afresh([1, 2, 3])
+
+
+def test_a_home_tells_who_asks_about_what_it_has_forgotten() -> None:
+    home = Home()
+    home.recheck(2, "x", 7)
+    assert home.said == [(2, Forget("x", 7))]
+
+
+def test_nobody_opens_a_name_while_it_is_recalled() -> None:
+    home = Home()
+    home.open(1, "x", LOCK, None)
+    home.open(2, "x", READ, None)
+    assert [type(message) for _, message in home.said] == [Opened, Recall]
+    home.open(3, "x", LOCK, None)
+    assert len(home.said) == 2
+    home.close(1, "x", 1)
+    assert sum(isinstance(message, Opened) for _, message in home.said) == 3
+
+
+def test_a_late_close_does_not_close_the_next_opening() -> None:
+    home = Home()
+    home.open(1, "x", LOCK, None)
+    home.close(1, "x", 1)
+    home.open(1, "x", LOCK, None)
+    home.said.clear()
+    home.close(1, "x", 1)
+    assert home.said == [] and len(home) == 1
 
 
 # Terms

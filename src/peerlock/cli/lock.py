@@ -29,7 +29,7 @@ from peerlock.cli.output import (
 )
 from peerlock.core.errors import UsageError
 from peerlock.membership.memory import MemoryEngine
-from peerlock.runtime.host import margin
+from peerlock.node.presence import margin
 from peerlock.supervision.child import Command, answered
 from peerlock.supervision.joining import Patience, member
 from peerlock.supervision.neighbour import Neighbour

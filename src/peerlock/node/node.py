@@ -71,6 +71,7 @@ class Node(Names):
         super().__init__(clock, knobs or Knobs())
         self.running = False  # everybody is ready in this view
         self.deadline = inf  # when our lease ends, on our clock
+        self.lost_at = -inf  # when users were last told that they lost something
 
         self.fences = Fences()
         self._early: list[tuple[MemberId, Batch]] = []  # of views that we have not seen
@@ -314,10 +315,10 @@ class Node(Names):
         self._work_off()
 
     def tick(self) -> None:
-        """Once a second or so: acknowledge what came, forget what is not used."""
+        """Once a second or so: acknowledge and remind, forget what is not used."""
         self.check_lease()
         for member, link in self._links.items():
-            if link.owes_acknowledgement:
+            if link.remind() or link.owes_acknowledgement:
                 self._dirty[member] = None
         if self.clock() - self._swept >= self.knobs.remember:
             self._sweep()
@@ -358,6 +359,7 @@ class Node(Names):
             for holder in lock.holders:
                 holder.state = State.LOST
                 self.statistics.lost += 1
+                self.lost_at = self.clock()
             holders, lock.holders = lock.holders, {}
             if not lock.waiters:
                 del self.locks[lock.name]
