@@ -37,8 +37,11 @@ class Shell:
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        return self.popen(*PEERLOCK, *arguments, **options)
+
+    def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*PEERLOCK, *arguments],
+            arguments,
             env=self.environment,
             text=True,
             stdin=subprocess.PIPE,
@@ -127,7 +130,9 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
         (("x", "-E", "300", "--", "true"), 64, "300"),
         (("--nosuch", "x", "true"), 64, "--nosuch"),
-        (("x", "-c", "true", "--", "true"), 64, "not both"),
+        (("x", "-E", "300", "-E", "5", "--", "true"), 64, "300"),
+        (("x", "-c", "true", "--", "true"), 64, "one command"),
+        (("x", "-c", "true", "-c", "true"), 64, "one command"),
         (("x", "--permits", "0", "--", "true"), 64, "at least 1"),
         (("x", "-s", "--permits", "2", "--", "true"), 64, "semaphore"),
         (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
@@ -188,6 +193,18 @@ def test_readers_together(shell: Shell) -> None:
     shell.hold("-s")
     assert shell.run("lock", "-s", "-n", "x", "--", "echo", "in").stdout == "in\n"
     assert shell.run("lock", "-n", "x", "--", "echo", "in").returncode == 1
+
+
+def test_of_options_that_contradict_the_last_wins(shell: Shell) -> None:
+    """As with flock(1); but -n always does."""
+    file, held = shell.folder / "file", shell.folder / "held"
+    flock = shell.popen("flock", "-s", str(file), "sh", "-c", f"> {held}; cat")
+    shell.hold("-s")
+    eventually(held.exists, lambda: flock.poll())
+    for options in ("-nsx", "-nexs", "-n -w 60 -x", "-w 60 -w 0 -x", "-nx -E 8 -E 9"):
+        theirs = subprocess.run(["flock", *options.split(), file, "true"], timeout=DEADLINE)
+        ours = shell.run("lock", *options.split(), "x", "true")
+        assert ours.returncode == theirs.returncode, (options, ours.stderr)
 
 
 def test_a_semaphore(shell: Shell) -> None:
