@@ -106,7 +106,11 @@ class Wish:
 
 @click.command("lock", cls=LikeFlock, context_settings={"allow_interspersed_args": False})
 @click.option(
-    "-s", "--shared", "mode", flag_value="shared", help="Share it with others that share it."
+    "-s",
+    "--shared",
+    "mode",
+    flag_value="shared",
+    help="Share it with others that share it.",
 )
 @click.option(
     "-x",

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -192,7 +191,7 @@ class Collector:
         for kind, count in sorted(counted.messages.items()):
             messages.add_metric([kind], count)
         yield messages
-        lease = max(0.0, node.deadline - time.monotonic())
+        lease = max(0.0, node.deadline - node.clock())
         for name, text, number in (
             ("view", "Number of the view", node.view.number),
             ("members", "Members of the view", len(node.view.members)),
