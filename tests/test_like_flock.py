@@ -298,6 +298,59 @@ def test_ctrl_c_before_it_has_got_going() -> None:
         assert "Traceback" not in done.stderr
 
 
+EARLY = """
+import os, sys, _signal
+
+class Interrupter:
+    left = int(sys.argv.pop(1))
+
+    def find_spec(self, *_):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), _signal.SIGINT)
+
+from peerlock.__main__ import main
+sys.meta_path.insert(0, Interrupter())
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["--version", "list", "lock x true", "check lamport"])
+@pytest.mark.parametrize("after", [1, 30, 90])
+def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> None:
+    """At the first, the 30th and the 90th import, if there are as many."""
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, str(after), *command.split()],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode in ((-2, 130) if after < 90 else (-2, 130, 0)), done.stderr
+    assert done.stderr.strip() in ("", "peerlock: interrupted")
+
+
+def test_what_python_imports_before_it_answers_ctrl_c() -> None:
+    """Each such module is a moment in which Ctrl-C still ends in a traceback."""
+    text = "import sys; before = {*sys.modules}; import peerlock.__main__; "
+    run = [sys.executable, "-c", text + "print(*sorted({*sys.modules} - before))"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if "importlib" not in name] == [
+        "peerlock",
+        "peerlock.__main__",
+        "warnings",
+    ]
+
+
+@pytest.mark.parametrize("descriptors", [6, 9, 16])
+def test_too_few_descriptors(shell: Shell, descriptors: int) -> None:
+    for command in ("lock x true", "status"):
+        run = f"ulimit -n {descriptors}; exec {sys.executable} -m peerlock {command}"
+        code, _, err = outcome(bash(shell, run))
+        assert (code, err.count("\n")) == (69, 1), err
+        assert "ulimit -n" in err
+
+
 # Streams and files
 
 

@@ -25,6 +25,7 @@ from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
     lease_option,
+    must_have_descriptors,
     reach_options,
 )
 from peerlock.core.errors import UsageError
@@ -197,6 +198,7 @@ def lock_command(
       1    the lock was not to be had with -n or -w (or what -E says)
       64   wrong usage
       69   COMMAND cannot be run, or there is no cluster to be had
+      71   the system refuses a process
       75   the lock was lost, and COMMAND and all it started was stopped
     """
     if sys.platform != "linux":
@@ -243,6 +245,7 @@ def hold_and_run(wish: Wish) -> int:
 
 
 def node_for(wish: Wish) -> LockNode:
+    must_have_descriptors()
     try:
         with complain_about_cluster():
             node = join(wish.cluster, lease=wish.lease, reach=wish.reach)

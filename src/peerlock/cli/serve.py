@@ -29,6 +29,7 @@ from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
     lease_option,
+    must_have_descriptors,
     reach_options,
 )
 from peerlock.core.errors import UsageError
@@ -68,6 +69,7 @@ def serve(
     and where monitoring wants to know: view, members, losses, messages, who holds.
     """
     prepare_log(log_format)
+    must_have_descriptors()
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach)
         asyncio.run(stay(node, metrics, pages_about(node.host)))
