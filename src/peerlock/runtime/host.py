@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from math import inf
 from typing import Any, TypeVar, cast
 
+from peerlock.core.errors import Deadlock
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import (
     BetweenMachines,
@@ -50,6 +51,9 @@ MOST_UNKNOWN = 128
 PARTING = 0.5
 PATIENCE = 10.0
 
+# To a signal handler, in the middle of a step.
+INTERRUPTED = "the signal interrupted peerlock: set a flag, and do this after the handler"
+
 
 class Way:
     """To one member: a connection, or the attempt to make one."""
@@ -75,7 +79,8 @@ class Host:
     ) -> None:
         self.engine = engine
         self.node = Node(time.monotonic, knobs)
-        self.guard = threading.Lock()
+        self.guard = threading.RLock()
+        self.stepper = 0  # the thread that is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
@@ -216,10 +221,14 @@ class Host:
 
         If it ends in the middle, by Ctrl-C or by a fault of ours, nobody knows how much of
         it was done.  So the node does what it does when its lease has run out: it loses
-        what it holds, and joins again.
+        what it holds, and joins again.  A signal handler that runs in the middle of one
+        is refused.
         """
         with self.guard:
+            if self.stepper:
+                raise Deadlock(INTERRUPTED)
             try:
+                self.stepper = threading.get_ident()
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -228,6 +237,8 @@ class Host:
                 with contextlib.suppress(RuntimeError):  # the loop may be closed
                     self.loop.call_soon_threadsafe(self._mind_loss)
                 raise
+            finally:
+                self.stepper = 0
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
