@@ -7,7 +7,8 @@ middle of a step of a node, and of a `wait`.
   works at any time.
 - To acquire, release, join or leave works unless the handler has interrupted a step of a
   node: then it raises Deadlock, and nothing has changed.  The node's own thread waits for
-  the step to end, and the step waits for the handler.
+  the step to end, and the step waits for the handler.  The same goes for `leave` in the
+  middle of `leave`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import threading
 from _thread import allocate_lock
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from math import inf
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -41,7 +40,7 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
-from peerlock.runtime.host import Host
+from peerlock.runtime.host import INTERRUPTED, Host
 
 T = TypeVar("T")
 
@@ -224,15 +223,8 @@ class Lock:
             try:
                 self._host.step(self._pure.check_lease)
             except Deadlock:  # we are in a signal handler, and must not disturb the step
-                return self._is_over()
+                return self._pure.clock() >= self._pure.deadline
         return grant.state is State.LOST
-
-    def _is_over(self) -> bool:
-        """The lease; if so, for good: the next who looks loses everything."""
-        if self._pure.clock() < self._pure.deadline:
-            return False
-        self._pure.renewed(-inf)
-        return True
 
     # Inside
 
@@ -350,7 +342,8 @@ class LockNode:
     def __init__(self, host: Host) -> None:
         must_not_be_in_a_step()
         self.host = host
-        self._leaving = threading.RLock()  # a signal handler may leave while we do
+        self._leaving = threading.RLock()
+        self._is_leaving = False  # a signal handler may try while its thread does
         self._loop = new_event_loop()
         self._thread = threading.Thread(
             target=run, args=(self._loop,), name="peerlock", daemon=True
@@ -404,10 +397,16 @@ class LockNode:
         belongs_here(self.host)
         must_not_be_in_a_step()
         with self._leaving:
-            self._departure.done()
-            if self._loop.is_running():
-                self._do(self.host.stop())
-                self._stop_loop()
+            if self._is_leaving:
+                raise Deadlock(INTERRUPTED)
+            try:
+                self._is_leaving = True
+                self._departure.done()
+                if self._loop.is_running():
+                    self._do(self.host.stop())
+                    self._stop_loop()
+            finally:
+                self._is_leaving = False
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -421,8 +420,7 @@ class LockNode:
         await self.host.stop()
 
     def _stop_loop(self) -> None:
-        with suppress(RuntimeError):  # a signal handler has done so already
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
 
