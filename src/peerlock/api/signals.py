@@ -14,19 +14,28 @@ middle of a step of a node, and of a `wait`.
 from __future__ import annotations
 
 import threading
-from _thread import allocate_lock, get_ident
+from _thread import allocate_lock
 from contextlib import suppress
 
 from peerlock.api.errors import Deadlock
 from peerlock.api.forks import hosts
-from peerlock.runtime.host import INTERRUPTED
+from peerlock.runtime.host import INTERRUPTED, Host
 
 
 def must_not_be_in_a_step() -> None:
     """Of any node: one of them may be who would have to answer."""
-    me = get_ident()
-    if any(host.stepper == me for host in hosts()):
+    if any(map(is_in_a_step, hosts())):
         raise Deadlock(INTERRUPTED)
+
+
+def is_in_a_step(host: Host) -> bool:
+    """Of that node, and not another thread: then we get its guard once more."""
+    if not host.guard.acquire(blocking=False):
+        return False
+    try:
+        return host.stepping
+    finally:
+        host.guard.release()
 
 
 class Loss(threading.Event):

@@ -71,7 +71,7 @@ class Grant(Waiter):
     _error: Exception | None = None
     _settled: Any = None
     _lost: Loss | None = None
-    entered = False  # by `with`: who got it gives it back
+    entered = False  # of a semaphore, by `with`: who got it gives it back
 
     def __init__(self, handle: Lock) -> None:
         self.demand = handle.demand
@@ -192,7 +192,8 @@ class Lock:
     def __enter__(self) -> Grant:
         timeout = -1 if self.timeout is None else self.timeout
         grant = Grant(self._twin)
-        grant.entered = True
+        if self.demand.permits:
+            grant.entered = True
         try:
             if self._acquire(grant, timeout):
                 return grant

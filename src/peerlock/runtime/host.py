@@ -80,7 +80,7 @@ class Host:
         self.engine = engine
         self.node = Node(time.monotonic, knobs)
         self.guard = threading.RLock()
-        self.stepper = 0  # the thread that is in the middle of a step
+        self.stepping = False  # who has the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
@@ -225,10 +225,10 @@ class Host:
         is refused.
         """
         with self.guard:
-            if self.stepper:
+            if self.stepping:
                 raise Deadlock(INTERRUPTED)
             try:
-                self.stepper = threading.get_ident()
+                self.stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -238,7 +238,7 @@ class Host:
                     self.loop.call_soon_threadsafe(self._mind_loss)
                 raise
             finally:
-                self.stepper = 0
+                self.stepping = False
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
