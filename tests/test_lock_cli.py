@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
+from peerlock.cli.lock import grace
 from peerlock.cli.main import main
+from peerlock.runtime.host import margin
 from peerlock.supervision import joining
 from peerlock.supervision.joining import Patience
 from peerlock.supervision.offspring import children_listed
@@ -313,18 +315,29 @@ def test_a_killed_holder_takes_its_command_along(shell: Shell, tmp_path: Path) -
 def test_a_stopped_holder_loses_it_and_its_command_is_dead_before(
     shell: Shell, tmp_path: Path
 ) -> None:
-    beat = tmp_path / "beat"
-    dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
+    beats = tmp_path / "beats"
+    dawdle = f"while :; do date +%s%N >> {beats}; sleep 0.01; done"
     holder = shell.hold("--lease", "1", script=f"setsid sh -c '{dawdle}' & {dawdle}")
     other = shell.start("lock", "x", "--", "date", "+%s%N")
     eventually(lambda: shell.waiting() == 1, shell.status)
     holder.send_signal(signal.SIGSTOP)
     entered = int(other.communicate(timeout=DEADLINE)[0])
-    assert int(beat.read_text() or 0) < entered
+    ended = beats.read_text()
+    assert max(map(int, ended.split())) < entered
     holder.send_signal(signal.SIGCONT)
     _, said = holder.communicate(timeout=DEADLINE)
     assert holder.returncode == 75
     assert "lost x" in said
+    assert beats.read_text() == ended
+
+
+@pytest.mark.parametrize("lease", [0.1, 1.0, 10.0, 600.0])
+def test_a_command_is_killed_between_its_loss_and_the_end_of_the_lease(
+    lease: float,
+) -> None:
+    """Others can have the lock a margin after its users have lost it."""
+    assert 0 < grace(lease) < margin(lease)
+    assert grace(None) == 0
 
 
 def test_without_a_lease_a_stopped_holder_keeps_it(shell: Shell) -> None:

@@ -224,7 +224,8 @@ class Lock:
             try:
                 self._host.step(self._pure.check_lease)
             except Deadlock:  # we are in a signal handler, and must not disturb the step
-                return self._pure.clock() >= self._pure.deadline
+                if self._pure.clock() >= self._pure.deadline:
+                    return True
         return grant.state is State.LOST
 
     # Inside
