@@ -23,6 +23,7 @@ from functools import partial
 from math import inf
 from typing import Any, TypeVar, cast
 
+from peerlock.core.errors import Deadlock
 from peerlock.core.peer import RemoteError
 from peerlock.membership import clock
 from peerlock.membership.engine import (
@@ -75,6 +76,9 @@ PRECISION = 0.001
 PARTING = 0.5
 PATIENCE = 10.0
 
+# To a signal handler, in the middle of a step.
+INTERRUPTED = "the signal interrupted peerlock: set a flag, and do this after the handler"
+
 
 class Host:
     def __init__(
@@ -93,7 +97,8 @@ class Host:
             watching=isinstance(engine, Watching),
             between_machines=isinstance(engine, BetweenMachines),
         )
-        self.guard = threading.Lock()
+        self.guard = threading.RLock()
+        self.stepping = False  # who has the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
@@ -215,10 +220,14 @@ class Host:
         """Of the node or its presence: whole, or it counts as none.
 
         If it ends in the middle, by Ctrl-C or by a fault of ours, nobody knows how much of
-        it was done: the presence is told, and loses what the node holds.
+        it was done: the presence is told, and loses what the node holds.  A signal handler
+        that runs in the middle of one is refused.
         """
         with self.guard:
+            if self.stepping:
+                raise Deadlock(INTERRUPTED)
             try:
+                self.stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -227,6 +236,8 @@ class Host:
                 with contextlib.suppress(RuntimeError):  # the loop may be closed
                     self.loop.call_soon_threadsafe(self._carry_out)
                 raise
+            finally:
+                self.stepping = False
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
