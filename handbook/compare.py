@@ -7,8 +7,9 @@ from handbook.book import Book, inline
 from handbook.figures import COLOURS, MARKS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from handbook.measures import ENTRIES, RUNS, SIZE, SIZES, Measured, right_ones
-from peerlock.algorithms.catalogue import Algorithm, card
-from peerlock.cli.catalogue import FAMILIES, needs
+from peerlock.algorithms.card import card
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.listed import FAMILIES
 
 CHOSEN = (
     "central",
@@ -143,7 +144,7 @@ def needs_table(measured: Measured) -> str:
         serves = ", ".join(entry.serves) or "–"
         failures = prose(card(entry).facts["failures"])
         rows.append(
-            (link(entry), room.state, room.message, needs(entry) or "–", serves, failures)
+            (link(entry), room.state, room.message, entry.needs or "–", serves, failures)
         )
     return table(headings, rows, "-rr---")
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId
 from peerlock.lab.compare import (
     Experiment,

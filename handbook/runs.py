@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from handbook.book import ROOT
-from peerlock.algorithms.catalogue import Algorithm
+from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.check import check
 from peerlock.checker.model import exhibit
 from peerlock.checker.report import Report

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, SETTINGS
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.settings import SETTINGS
 from peerlock.cli.main import COMMANDS, main
 
 SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm, Bound, Value, algorithm
+from peerlock.algorithms.entry import Algorithm, Bound
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import Value, arguments, used
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, state_fields
 
@@ -90,8 +92,8 @@ def model(
     those sent because of them, is one that fires only when nothing is under way.
     """
     entry = algorithm(name)
-    settings = entry.settings(nodes, quorums, topology, permits, **more)
     chosen = more | {"quorums": quorums, "topology": topology, "permits": permits}
+    settings = arguments(entry, nodes, **chosen)
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
     return Model(
@@ -108,7 +110,7 @@ def model(
         outlasting=entry.outlasting,
         within=within(entry, entry.bound) if entry.bound else None,
         bound=entry.bound,
-        settings=entry.used(nodes, **chosen),
+        settings=used(entry, nodes, **chosen),
     )
 
 

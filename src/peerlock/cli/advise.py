@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, algorithm, card
-from peerlock.cli.catalogue import needs
+from peerlock.algorithms.card import card
+from peerlock.algorithms.index import INDEX
+from peerlock.algorithms.listed import Listed
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import used
 from peerlock.cli.compare import explaining, say_settings
 from peerlock.cli.output import (
     Finite,
@@ -112,11 +115,11 @@ def advise(
         say_settings(console(), experiment)
 
 
-def candidates(use: str, everything: bool) -> list[Algorithm]:
+def candidates(use: str, everything: bool) -> list[Listed]:
     if everything:
         kinds = ("several",) if use == "semaphore" else ("permission", "token")
-        return [a for a in CATALOGUE if a.family in kinds]
-    return [a for a in CATALOGUE if use in a.serves]
+        return [a for a in INDEX.values() if a.family in kinds]
+    return [a for a in INDEX.values() if use in a.serves]
 
 
 def must_fit(use: str, permits: int | None, shared: float | None) -> None:
@@ -139,9 +142,9 @@ def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
             "fairness": r.fairness.mean,
             "rank_by_messages": place,
             "rank_by_response_time": by_response.index(r) + 1,
-            "needs": needs(algorithm(r.algorithm)),
+            "needs": algorithm(r.algorithm).needs,
             "failures": card(algorithm(r.algorithm)).facts["failures"],
-            "settings": algorithm(r.algorithm).used(r.nodes, **experiment.chosen),
+            "settings": used(algorithm(r.algorithm), r.nodes, **experiment.chosen),
             "shared": experiment.shared,
         }
         for place, r in enumerate(by_messages, start=1)

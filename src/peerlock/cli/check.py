@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from peerlock import traces
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
 from peerlock.checker.report import Report, Violation

@@ -12,7 +12,8 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import used
 from peerlock.cli.output import (
     console,
     exit_with,
@@ -111,8 +112,8 @@ def compare(
 
 
 def as_keys(experiment: Experiment, result: Result) -> dict[str, Any]:
-    used = algorithm(result.algorithm).used(result.nodes, **experiment.chosen)
-    return result.as_dict() | {"settings": used, "shared": experiment.shared}
+    chosen = used(algorithm(result.algorithm), result.nodes, **experiment.chosen)
+    return result.as_dict() | {"settings": chosen, "shared": experiment.shared}
 
 
 @contextmanager

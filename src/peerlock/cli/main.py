@@ -18,8 +18,7 @@ from collections.abc import Sequence
 import click
 
 from peerlock import __version__
-from peerlock.algorithms.catalogue import unknown
-from peerlock.core.errors import UsageError
+from peerlock.core.errors import UsageError, unknown
 
 # Where each command is; it is imported when it is wanted, as a lock should start quickly.
 COMMANDS = {

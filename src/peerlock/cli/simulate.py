@@ -11,7 +11,8 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import arguments, used
 from peerlock.cli.output import (
     Finite,
     console,
@@ -132,7 +133,7 @@ def scenario_from(
     **settings: Any,
 ) -> Scenario:
     entry = algorithm(name)
-    entry.settings(nodes, **settings)  # complains before anything is done
+    arguments(entry, nodes, **settings)  # complains before anything is done
     if shared and not entry.shares:
         raise UsageError(f"{name} does not let readers be inside together: no --shared")
     network = Network(
@@ -177,7 +178,7 @@ def as_keys(scenario: Scenario, report: Report, seconds: float) -> dict[str, Any
 
 
 def settings_of(scenario: Scenario) -> dict[str, Any]:
-    return algorithm(scenario.algorithm).used(scenario.nodes, **scenario.chosen)
+    return used(algorithm(scenario.algorithm), scenario.nodes, **scenario.chosen)
 
 
 def tell(

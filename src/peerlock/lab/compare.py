@@ -13,7 +13,9 @@ from multiprocessing import active_children
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from peerlock.algorithms.catalogue import Algorithm, Settings, algorithm, takers
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import Settings, arguments, takers
 from peerlock.core.errors import UsageError
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
@@ -153,7 +155,7 @@ def scenarios(experiment: Experiment) -> Iterator[Task]:
         experiment.loads, experiment.algorithms, experiment.sizes
     ):
         entry = algorithm(name)
-        entry.settings(nodes, **experiment.of(entry))  # complains before all is done
+        arguments(entry, nodes, **experiment.of(entry))  # complains before all is done
         for run in range(experiment.runs):
             yield (
                 (name, nodes, load),

@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.index import INDEX
+from peerlock.algorithms.lookup import algorithm, serves
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
@@ -73,8 +74,8 @@ def _demand(name: str, permits: int, shared: bool) -> Demand:
         raise UsageError(f"permits must be from 1 to {MOST_PERMITS:,}, not {permits}")
     if name:
         need = "semaphore" if permits else "shared lock" if shared else "lock"
-        if need not in algorithm(name).serves:
-            able = ", ".join(a.name for a in CATALOGUE if need in a.serves)
+        if need not in serves(name):
+            able = ", ".join(a.name for a in INDEX.values() if need in a.serves)
             raise UsageError(f"{name} cannot serve a {need}; these can: {able}")
     return Demand(name, permits, shared)
 
@@ -96,7 +97,7 @@ def objection(wanted: Demand, terms: Terms) -> str:
         return f"the cluster uses it with {terms.permits} permits, not {wanted.permits}"
     if wanted.algorithm and wanted.algorithm != terms.algorithm:
         return f"the cluster uses it with {terms.algorithm}, not with {wanted.algorithm}"
-    if wanted.shared and terms.named and not algorithm(terms.algorithm).shares:
+    if wanted.shared and terms.named and "shared lock" not in serves(terms.algorithm):
         return f"the cluster uses it with {terms.algorithm}, which has no shared locks"
     return ""
 
@@ -105,7 +106,7 @@ def must_switch(wanted: Demand, terms: Terms) -> bool:
     """A reader comes to a lock that so far needed no algorithm with readers."""
     if not wanted.shared or terms.permits or terms.named:
         return False
-    return not algorithm(terms.algorithm).shares
+    return "shared lock" not in serves(terms.algorithm)
 
 
 def must_be_possible(wanted: Demand) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View

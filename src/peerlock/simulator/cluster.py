@@ -22,7 +22,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.index import INDEX
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
@@ -45,8 +45,8 @@ MARGIN = LEASE / 10
 HOLD = 0.005
 LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
 
-EXCLUSIVE = tuple(a.name for a in CATALOGUE if "lock" in a.serves)
-SEMAPHORES = tuple(a.name for a in CATALOGUE if "semaphore" in a.serves)
+EXCLUSIVE = tuple(a.name for a in INDEX.values() if "lock" in a.serves)
+SEMAPHORES = tuple(a.name for a in INDEX.values() if "semaphore" in a.serves)
 MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shared=True))
 
 

@@ -17,7 +17,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import Settings, algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import Settings, arguments
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
@@ -108,7 +109,7 @@ class Simulation:
         if entry.medium:
             self.network = replace(self.network, ordered_medium=True)
         self._must_make_sense()
-        settings = entry.settings(scenario.nodes, **scenario.chosen)
+        settings = arguments(entry, scenario.nodes, **scenario.chosen)
         self.members = tuple(range(1, scenario.nodes + 1))
         self.rng = Random(scenario.seed)
         self.now = 0.0
