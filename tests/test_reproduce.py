@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -329,7 +329,7 @@ def test_raymonds_line_is_near_if_nodes_serve_themselves_first(
     n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raymond = algorithm("raymond")
-    greedy = replace(raymond, name="raymond-self-first", peer=SelfFirst)
+    greedy = raymond._replace(name="raymond-self-first", peer=SelfFirst)
     monkeypatch.setitem(OUTSIDE, greedy.name, greedy)
 
     def measured(name: str, topology: str | None) -> float:

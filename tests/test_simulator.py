@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, nan
 
@@ -377,7 +377,7 @@ class WaitsForItsTimer(Peer):
 
 
 def added(monkeypatch: pytest.MonkeyPatch, peer: type[Peer]) -> str:
-    entry = replace(algorithm("central"), name="added", peer=peer)
+    entry = algorithm("central")._replace(name="added", peer=peer)
     monkeypatch.setitem(OUTSIDE, "added", entry)
     return "added"
 

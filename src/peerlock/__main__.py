@@ -1,5 +1,5 @@
 """`python -m peerlock` is `peerlock`."""
 
-from peerlock.cli.main import main
+from peerlock.cli.start import start
 
-main()
+start()

@@ -6,15 +6,14 @@ is in its docstring: see `card`.  What `takes` means is in `settings`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from peerlock.core.peer import Peer
 
 DEFAULT_PERMITS = 2
 
 
-@dataclass(frozen=True)
-class Exhibit:
+class Exhibit(NamedTuple):
     """The cluster that a check tries unless told otherwise: one that shows the verdict."""
 
     nodes: int = 3
@@ -25,8 +24,7 @@ class Exhibit:
     returns: bool = False  # a node that crashes comes back
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     field: str  # of a peer's state
     most: int
 
@@ -34,8 +32,7 @@ class Bound:
         return f"{self.field} up to {self.most}"
 
 
-@dataclass(frozen=True)
-class Algorithm:
+class Algorithm(NamedTuple):
     name: str
     peer: type[Peer]
     source: str  # who published it

@@ -1,0 +1,49 @@
+"""Where `peerlock` begins: what can be said at once is said without loading the rest.
+
+`peerlock --version` and `peerlock list` take click and rich longer to import than they
+take to answer.  All else goes to `main`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def start() -> None:
+    try:
+        if not answered(sys.argv[1:]):
+            from peerlock.cli.main import main
+
+            main()
+    except KeyboardInterrupt:  # while a command was still being imported
+        interrupted()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def answered(arguments: list[str]) -> bool:
+    if sys.stdout is None:  # it was closed before we began
+        return False
+    if arguments in (["--version"], ["-V"]):
+        from peerlock import __version__
+
+        print(f"peerlock {__version__}", flush=True)
+        return True
+    if arguments[:1] == ["list"] and set(arguments[1:]) <= {"--museum", "--json"}:
+        from peerlock.cli.listing import print_list
+
+        print_list("--museum" in arguments, "--json" in arguments)
+        return True
+    return False
+
+
+def interrupted() -> None:
+    """As `main` ends then: a lock by the signal, as flock(1) does, all else with 130."""
+    import signal
+
+    if sys.argv[1:2] == ["lock"]:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    print("peerlock: interrupted", file=sys.stderr)
+    sys.exit(130)
