@@ -25,7 +25,7 @@ from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
 from peerlock.cli.main import COMMANDS
-from peerlock.lab.compare import Result, Spread
+from peerlock.simulator.experiment import Result, Spread
 from peerlock.traces import svg
 
 SOME = Spread(2.0, 0.0, 2.0, 2.0)

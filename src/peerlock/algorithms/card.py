@@ -40,7 +40,8 @@ def card(entry: Algorithm) -> Card:
 
 
 def docstring(entry: Algorithm) -> str:
-    return cleandoc(sys.modules[entry.peer.__module__].__doc__ or "")
+    """Of its file; of its class where there is no file, as in a notebook."""
+    return cleandoc(sys.modules[entry.peer.__module__].__doc__ or entry.peer.__doc__ or "")
 
 
 def _facts(block: str) -> Iterator[tuple[str, str]]:

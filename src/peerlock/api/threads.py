@@ -33,6 +33,7 @@ from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
+from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
@@ -329,7 +330,7 @@ class LockNode:
         *,
         shared: bool = False,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
@@ -340,7 +341,7 @@ class LockNode:
         permits: int,
         *,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)

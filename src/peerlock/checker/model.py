@@ -79,9 +79,9 @@ def model(
     permits: int | None = None,
     **more: Value | None,
 ) -> Model:
-    """A cluster of an algorithm of the catalogue, on the network that its card asks for.
+    """A cluster of an algorithm, on the network that its card asks for.
 
-    What can be chosen of algorithms is as in the catalogue's Settings.
+    What can be chosen of it is as in `algorithms.settings`.
 
     Where nodes may crash, what they knew is gone with them, and it is the number of the
     view that makes fences grow, which a peer does not know; so nobody watches them then.

@@ -26,7 +26,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Report:
+class Verdict:
     model: Model
     coverage: Coverage
     complete: bool  # every schedule was covered

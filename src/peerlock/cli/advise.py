@@ -8,10 +8,10 @@ import click
 
 from peerlock.algorithms.card import card
 from peerlock.algorithms.index import INDEX
-from peerlock.algorithms.listed import Listed
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import used
 from peerlock.cli.compare import explaining, say_settings
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
     console,
@@ -24,12 +24,14 @@ from peerlock.cli.output import (
     progress,
 )
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import Experiment, Result, compare
+from peerlock.lab.compare import compare
+from peerlock.simulator.experiment import Experiment, Result
 
 USES = ("lock", "shared lock", "semaphore")
 
 
 @click.command()
+@click.argument("names", nargs=-1, type=AlgorithmName())
 @nodes_option
 @click.option(
     "--latency",
@@ -68,6 +70,7 @@ USES = ("lock", "shared lock", "semaphore")
 @click.option("--jobs", type=int, help="Processes.  [default: one per core]")
 @json_option
 def advise(
+    names: tuple[str, ...],
     nodes: int,
     latency: str,
     load: str,
@@ -82,7 +85,7 @@ def advise(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Simulate all algorithms on your network and load, and rank them.
+    """Simulate all algorithms on your network and load, and rank them; NAMES, too.
 
     By messages, which cost bandwidth and work; and by response time, which is what users
     wait.  Both in the units that you give the latency in.
@@ -90,7 +93,7 @@ def advise(
     if jobs is not None and jobs < 1:
         raise UsageError(f"at least 1 process is needed, not {jobs}")
     must_fit(use, permits, shared)
-    names = tuple(a.name for a in candidates(use, everything))
+    names = tuple(dict.fromkeys((*candidates(use, everything), *names)))
     experiment = Experiment(
         algorithms=names,
         sizes=(nodes,),
@@ -115,11 +118,11 @@ def advise(
         say_settings(console(), experiment)
 
 
-def candidates(use: str, everything: bool) -> list[Listed]:
+def candidates(use: str, everything: bool) -> list[str]:
     if everything:
         kinds = ("several",) if use == "semaphore" else ("permission", "token")
-        return [a for a in INDEX.values() if a.family in kinds]
-    return [a for a in INDEX.values() if use in a.serves]
+        return [a.name for a in INDEX.values() if a.family in kinds]
+    return [a.name for a in INDEX.values() if use in a.serves]
 
 
 def must_fit(use: str, permits: int | None, shared: float | None) -> None:

@@ -11,6 +11,7 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import listed
 from peerlock.cli import listing
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import console, json_option, nobody_reads, plain_table, print_json
 from peerlock.cli.settings import described
 
@@ -27,7 +28,7 @@ def list_command(museum: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=AlgorithmName())
 @json_option
 def show(name: str, as_json: bool) -> None:
     """Show one algorithm: its idea, its card, where it departs from its paper."""

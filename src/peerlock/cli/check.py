@@ -24,8 +24,9 @@ from peerlock import traces
 from peerlock.algorithms.lookup import algorithm
 from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
-from peerlock.checker.report import Report, Violation
+from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
     console,
@@ -45,7 +46,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=AlgorithmName())
 @click.option(
     "-n", "--nodes", type=int, help="How many nodes.  [default: 3, or what shows it]"
 )
@@ -151,7 +152,7 @@ def parse_requests(text: str) -> int | tuple[int, ...]:
     return counts[0] if len(counts) == 1 else counts
 
 
-def exit_code(report: Report) -> int:
+def exit_code(report: Verdict) -> int:
     if report.violation is not None:
         return VIOLATED
     return HOLDS if report.complete else CUT_SHORT
@@ -223,7 +224,7 @@ def gigabytes() -> float:
 # For programs
 
 
-def as_keys(report: Report, seconds: float) -> dict[str, Any]:
+def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
     messages = report.max_messages_per_entry
     return {
         "algorithm": report.model.name,
@@ -264,7 +265,7 @@ def violation_keys(violation: Violation | None) -> dict[str, Any] | None:
 # For people
 
 
-def tell(report: Report, seconds: float) -> None:
+def tell(report: Verdict, seconds: float) -> None:
     out = console()
     out.print(verdict(report), soft_wrap=True)
     table = plain_table("", "")
@@ -276,7 +277,7 @@ def tell(report: Report, seconds: float) -> None:
         out.print(line, soft_wrap=True)
 
 
-def verdict(report: Report) -> str:
+def verdict(report: Verdict) -> str:
     name = f"[bold cyan]{report.model.name}[/]"
     if report.violation is not None:
         return f"{name} [bold red]VIOLATED[/]  {escape(report.violation.text)}"
@@ -290,13 +291,13 @@ def verdict(report: Report) -> str:
     return f"{name} [bold green]HOLDS[/]  in every schedule"
 
 
-def hint(report: Report) -> str:
+def hint(report: Verdict) -> str:
     if report.model.requests is not None:
         return ""
     return "; if its numbers grow without end, its schedules cannot all be tried"
 
 
-def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
+def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     chosen, coverage = report.model, report.coverage
     asked = requests_of(chosen)
     each = "without end" if asked is None else f"{asked} each"
@@ -321,7 +322,7 @@ def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
     return found
 
 
-def measured(report: Report, paper: str) -> list[tuple[str, str]]:
+def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     if report.model.network.faults:
         return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
     most = report.max_messages_per_entry
@@ -335,7 +336,7 @@ def measured(report: Report, paper: str) -> list[tuple[str, str]]:
     ]
 
 
-def story(report: Report) -> Iterator[str]:
+def story(report: Verdict) -> Iterator[str]:
     """A schedule line by line; where it goes round, the loop stands apart."""
     if report.violation is not None:
         trace, loop_from = report.violation.trace, report.violation.loop_from

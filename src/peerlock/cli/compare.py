@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import used
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     console,
     exit_with,
@@ -26,14 +27,14 @@ from peerlock.cli.output import (
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import Experiment, Result, RunFailed, Spread
 from peerlock.lab.compare import compare as run
+from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread
 
 FIGURES = (".pdf", ".svg", ".png")
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, type=AlgorithmName())
 @click.option(
     "-n", "--nodes", default="3,7,13,21", show_default=True, help="How many nodes, each."
 )

@@ -15,10 +15,12 @@ from peerlock.algorithms.listed import FAMILIES, Listed
 
 BOLD, NAME, DIM, PLAIN = "\033[1m", "\033[1;36m", "\033[2m", "\033[0m"
 GAP = "  "
+GROUP = "peerlock.algorithms"  # of entry points
 
 
 def print_list(museum: bool = False, as_json: bool = False) -> None:
-    shown = [a for a in INDEX.values() if not museum or a.family == "museum"]
+    known = [*INDEX.values(), *registered()]
+    shown = [a for a in known if not museum or a.family == "museum"]
     if as_json:
         import json
 
@@ -27,6 +29,40 @@ def print_list(museum: bool = False, as_json: bool = False) -> None:
     else:
         text = "\n".join(lines(shown, width(), sys.stdout.isatty()))
     print(text, flush=True)
+
+
+def registered() -> Iterator[Listed]:
+    """What installed packages have registered; one that cannot be used is told of."""
+    if not any(registers(folder or ".") for folder in sys.path):
+        return
+    from importlib.metadata import entry_points
+
+    from peerlock.algorithms.lookup import algorithm
+    from peerlock.algorithms.settings import listed
+    from peerlock.core.errors import UsageError
+
+    for name in sorted(entry_points(group=GROUP).names):
+        try:
+            yield listed(algorithm(name))._replace(name=name)
+        except UsageError as error:
+            print(f"peerlock: left out {name}: {error}", file=sys.stderr)
+
+
+def registers(folder: str) -> bool:
+    """Whether anything installed there may do so: to ask importlib takes much longer."""
+    try:
+        found = [f"{folder}/{item}" for item in os.listdir(folder) if "-info" in item]
+    except OSError:
+        return False
+    return any(GROUP in contents(f"{path}/entry_points.txt") for path in found)
+
+
+def contents(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def as_keys(entry: Listed) -> dict[str, object]:

@@ -33,6 +33,7 @@ COMMANDS = {
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
     "advise": "peerlock.cli.advise:advise",
+    "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",
     "reproduce": "peerlock.cli.reproduce:reproduce",
 }

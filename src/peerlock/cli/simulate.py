@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import arguments, used
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
     console,
@@ -48,7 +49,7 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=AlgorithmName())
 @nodes_option
 @click.option("--entries", default=1000, show_default=True, help="How many entries.")
 @click.option(
@@ -98,7 +99,7 @@ def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     trace = empty_trace(scenario) if paths else None
     began = time.perf_counter()
     try:
-        with progress(scenario.algorithm, scenario.entries) as bar:
+        with progress(scenario.name, scenario.entries) as bar:
             report = run(
                 scenario, trace, lambda done: bar.update(bar.task_ids[0], completed=done)
             )

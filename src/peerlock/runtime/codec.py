@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
-from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.lookup import is_strange, known
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View
@@ -127,12 +127,19 @@ class Kinds(dict[str, dict[type, tuple[int, TakeApart]]]):
     """By algorithm: the number of each type of message, and how to take it apart."""
 
     def __missing__(self, name: str) -> dict[type, tuple[int, TakeApart]]:
-        types = algorithm(name).peer.messages
-        self[name] = {kind: (i, _taking_apart(kind)) for i, kind in enumerate(types)}
+        kinds = enumerate(_message_types(name))
+        self[name] = {kind: (i, _taking_apart(kind)) for i, kind in kinds}
         return self[name]
 
 
 KINDS = Kinds()
+
+
+def _message_types(name: str) -> tuple[type, ...]:
+    entry = known(name)
+    if entry is None:
+        raise UsageError(f"this process has not asked for an algorithm {name}")
+    return entry.peer.messages
 
 
 def _taking_apart(kind: type) -> TakeApart:
@@ -175,7 +182,10 @@ def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
     *head, kind, content = astuple(struct)
-    make, decoder = MAKERS[struct.terms.algorithm][kind]
+    makers = MAKERS[struct.terms.algorithm]
+    if not makers and is_strange(struct.terms.algorithm):
+        return named(ToPeer, (*head, None))  # type: ignore[no-any-return]  # the node refuses it
+    make, decoder = makers[kind]
     return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
 
 
@@ -183,7 +193,9 @@ class Makers(dict[str, list[tuple[type, msgspec.msgpack.Decoder[Any]]]]):
     """By algorithm: each type of message, and a decoder of its fields."""
 
     def __missing__(self, name: str) -> list[tuple[type, msgspec.msgpack.Decoder[Any]]]:
-        self[name] = [(kind, _decoder(kind)) for kind in algorithm(name).peer.messages]
+        if is_strange(name):
+            return []
+        self[name] = [(kind, _decoder(kind)) for kind in _message_types(name)]
         return self[name]
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.algorithms.settings import Settings, arguments
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
@@ -40,16 +40,29 @@ KEPT = 20_000
 
 @dataclass(frozen=True)
 class Scenario(Settings):
-    """All that a run depends on: the same scenario gives the same run."""
+    """All that a run depends on: the same scenario gives the same run.
 
-    algorithm: str
+    algorithm: a name of the catalogue, a file such as `./mine.py`, `package.module:Class`,
+      or a class
+    load: who asks when: Heavy, Light, Level or a Schedule
+    network: how messages travel; None is as the algorithm asks
+    hold: the time that each stays inside
+    shared: the probability that a request is a reader's
+    """
+
+    algorithm: str | type[Peer]
     nodes: int
     entries: int = 1000
     load: Load = field(default_factory=Heavy)
-    network: Network | None = None  # None: the one its card asks for
-    hold: float = 1.0  # time spent inside
-    shared: float = 0.0  # the probability that a request is a reader's
+    network: Network | None = None
+    hold: float = 1.0
+    shared: float = 0.0
     seed: int = 1
+
+    @cached_property
+    def name(self) -> str:
+        """The algorithm in a word, as reports and traces have it."""
+        return reference(self.algorithm)
 
 
 def simulate(
@@ -57,7 +70,13 @@ def simulate(
     trace: Trace | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Run it, recording into `trace` if given; a Violation always brings its trace."""
+    """Run a scenario, and measure it.
+
+    trace: is filled with the run, step by step, if given: see `empty_trace`
+    progress: is called now and then with the number of entries so far
+
+    Raises Violation, with its trace, if the algorithm breaks a promise.
+    """
     try:
         return Simulation(scenario, trace).run(progress)
     except Violation as violation:
@@ -74,7 +93,8 @@ def replayed(scenario: Scenario) -> Trace:
 
 
 def empty_trace(scenario: Scenario) -> Trace:
-    return Trace(scenario.algorithm, scenario.nodes, scenario.seed)
+    """A trace to record a run of the scenario into."""
+    return Trace(scenario.name, scenario.nodes, scenario.seed)
 
 
 class Immediate:
@@ -435,7 +455,7 @@ class Simulation:
         found = self.statistics
         messages = sum(self._counts.values())
         return Report(
-            algorithm=self.scenario.algorithm,
+            algorithm=self.scenario.name,
             nodes=self.scenario.nodes,
             entries=found.entries,
             messages=messages,
