@@ -10,6 +10,7 @@ from handbook.measures import ENTRIES, RUNS, SIZE, SIZES, Measured, right_ones
 from peerlock.algorithms.card import card
 from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.listed import FAMILIES
+from peerlock.cli.figures import rounded
 
 CHOSEN = (
     "central",
@@ -126,9 +127,9 @@ def waiting_table(measured: Measured) -> str:
         rows.append(
             (
                 link(entry),
-                f"{light.response_time.mean:.1f}",
-                f"{heavy.response_time.mean:.1f}",
-                f"{heavy.synchronisation_delay.mean:.2f}",
+                rounded(light.response_time.mean, 1),
+                rounded(heavy.response_time.mean, 1),
+                rounded(heavy.synchronisation_delay.mean),
                 heavy.max_overtaken,
                 f"{heavy.fairness.mean:.3f}",
             )

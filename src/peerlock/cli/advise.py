@@ -11,6 +11,7 @@ from peerlock.algorithms.index import INDEX
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import used
 from peerlock.cli.compare import explaining, say_settings
+from peerlock.cli.figures import rounded
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
@@ -26,6 +27,7 @@ from peerlock.cli.output import (
 from peerlock.core.errors import UsageError
 from peerlock.lab.compare import compare
 from peerlock.simulator.experiment import Experiment, Result
+from peerlock.simulator.report import without_nan
 
 USES = ("lock", "shared lock", "semaphore")
 
@@ -137,19 +139,21 @@ def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
     by_messages = sorted(results, key=lambda r: r.messages_per_entry.mean)
     by_response = sorted(results, key=lambda r: r.response_time.mean)
     return [
-        {
-            "algorithm": r.algorithm,
-            "messages_per_entry": r.messages_per_entry.mean,
-            "response_time": r.response_time.mean,
-            "synchronisation_delay": r.synchronisation_delay.mean,
-            "fairness": r.fairness.mean,
-            "rank_by_messages": place,
-            "rank_by_response_time": by_response.index(r) + 1,
-            "needs": algorithm(r.algorithm).needs,
-            "failures": card(algorithm(r.algorithm)).facts["failures"],
-            "settings": used(algorithm(r.algorithm), r.nodes, **experiment.chosen),
-            "shared": experiment.shared,
-        }
+        without_nan(
+            {
+                "algorithm": r.algorithm,
+                "messages_per_entry": r.messages_per_entry.mean,
+                "response_time": r.response_time.mean,
+                "synchronisation_delay": r.synchronisation_delay.mean,
+                "fairness": r.fairness.mean,
+                "rank_by_messages": place,
+                "rank_by_response_time": by_response.index(r) + 1,
+                "needs": algorithm(r.algorithm).needs,
+                "failures": card(algorithm(r.algorithm)).facts["failures"],
+                "settings": used(algorithm(r.algorithm), r.nodes, **experiment.chosen),
+                "shared": experiment.shared,
+            }
+        )
         for place, r in enumerate(by_messages, start=1)
     ]
 
@@ -168,8 +172,8 @@ def tell(ranked: list[dict[str, Any]]) -> None:
         table.add_row(
             str(row["rank_by_messages"]),
             f"[bold cyan]{row['algorithm']}[/]",
-            f"{row['messages_per_entry']:.2f}",
-            f"{row['response_time']:.2f}",
+            rounded(row["messages_per_entry"]),
+            rounded(row["response_time"]),
             str(row["rank_by_response_time"]),
             row["needs"] or "–",
         )

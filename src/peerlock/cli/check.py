@@ -26,6 +26,7 @@ from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
 from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
+from peerlock.cli import start
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
@@ -71,9 +72,13 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
 @click.option("--no-fences", is_flag=True, help="Do not watch the fences: fewer states.")
 @click.option(
-    "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
+    "--max-states",
+    type=click.IntRange(0),
+    default=5_000_000,
+    show_default=True,
+    help="Give up beyond so many.",
 )
-@click.option("--max-seconds", type=Finite(0), help="Give up after so long.")
+@click.option("--max-seconds", type=Finite(0), help="Give up after this long.")
 @click.option(
     "--max-memory",
     type=Finite(0),
@@ -97,8 +102,7 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     chosen = model_from(**options)
     for path in paths:
         must_be_drawable(path)
-    with watch.on(chosen):
-        report = check_model(chosen, limits, watch.now)
+    report = watch.over(chosen, limits)
     shown = report.violation.trace if report.violation else report.overtaking
     written = paths if shown is not None else ()
     for path in written:
@@ -158,6 +162,10 @@ def exit_code(report: Verdict) -> int:
     return HOLDS if report.complete else CUT_SHORT
 
 
+class OutOfTime(BaseException):
+    """Not an Exception, as those that a search meets are bugs of the algorithm."""
+
+
 class Watch:
     """Looks at the clock, the memory and Ctrl-C while a search runs, and shows how far."""
 
@@ -174,19 +182,42 @@ class Watch:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
-    @contextmanager
-    def on(self, chosen: Model) -> Iterator[None]:
-        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
-        err = Console(stderr=True)
-        before = signal.signal(signal.SIGINT, self._interrupt)
+    def over(self, chosen: Model, limits: Limits) -> Verdict:
+        """The time limit ends it wherever it is, be it in the middle of measuring."""
         try:
-            if err.is_terminal:
-                with Live(console=err, transient=True, auto_refresh=False) as self.live:
-                    yield
-            else:
-                yield
+            with self._signals(), self._display():
+                return check_model(chosen, limits, self.now)
+        except OutOfTime:
+            cut = f"the limit of {self.max_seconds:g} seconds was reached"
+            return Verdict(chosen, self.coverage, False, cut, None, False)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        alarm = signal.signal(signal.SIGALRM, self._time_is_up)
+        if self.max_seconds is not None:
+            passed = time.perf_counter() - (start.began or self.began)
+            left = max(self.max_seconds - passed, 1e-6)
+            signal.setitimer(signal.ITIMER_REAL, left)
+        try:
+            yield
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, alarm)
             signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def _display(self) -> Iterator[None]:
+        err = Console(stderr=True)
+        if err.is_terminal:
+            with Live(console=err, transient=True, auto_refresh=False) as self.live:
+                yield
+        else:
+            yield
+
+    def _time_is_up(self, number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted or self.doing != "searching":
@@ -202,8 +233,6 @@ class Watch:
         self._show()
         if self.interrupted:
             return "it was interrupted"
-        if self.max_seconds is not None and self.seconds > self.max_seconds:
-            return f"the limit of {self.max_seconds:g} seconds was reached"
         if gigabytes() > self.max_memory:
             return f"the limit of {self.max_memory:g} GB of memory was reached"
         return None

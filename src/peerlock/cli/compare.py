@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.markup import escape
 
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import used
+from peerlock.cli.figures import NO_SAMPLES, rounded
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     console,
@@ -157,7 +159,7 @@ def tell(experiment: Experiment, results: list[Result], figure: Path | None) -> 
             shown(result.messages_per_entry),
             shown(result.response_time),
             shown(result.synchronisation_delay),
-            f"{result.fairness.mean:.3f}",
+            rounded(result.fairness.mean, 3),
             str(result.max_overtaken),
         )
     out = console()
@@ -180,4 +182,6 @@ def say_settings(out: Console, experiment: Experiment) -> None:
 
 
 def shown(spread: Spread) -> str:
-    return f"{spread.mean:.2f} ± {spread.stdev:.2f}" if spread.max else "–"
+    if isnan(spread.mean):
+        return NO_SAMPLES
+    return f"{spread.mean:.2f} ± {spread.stdev:.2f}"

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+
+began: float | None = (
+    None  # when this process did, by perf_counter; None where it is not ours
+)
 
 
 def start() -> None:
+    global began
+    began = time.perf_counter()
     try:
         if not answered(sys.argv[1:]):
             from peerlock.cli.main import main

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from math import isnan, nan
 from statistics import fmean, stdev
 from typing import Any
 
@@ -17,7 +18,7 @@ from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import parse_load
 from peerlock.simulator.network import Network
-from peerlock.simulator.report import Report
+from peerlock.simulator.report import Report, without_nan
 from peerlock.simulator.simulation import Scenario, simulate
 
 
@@ -49,7 +50,7 @@ class Experiment(Settings):
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one measure over the runs."""
+    """Of one measure over the runs that have it; each is NaN if none has."""
 
     mean: float
     stdev: float
@@ -72,7 +73,9 @@ class Result:
     max_overtaken: int
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As the command line prints it in JSON: figures without samples are None."""
+        found: dict[str, Any] = without_nan(asdict(self))
+        return found
 
 
 Cell = tuple[str, int, str]
@@ -184,5 +187,8 @@ def result(cell: Cell, reports: Sequence[Report]) -> Result:
 
 
 def spread(values: Sequence[float]) -> Spread:
+    values = [value for value in values if not isnan(value)]
+    if not values:
+        return Spread(nan, nan, nan, nan)
     deviation = stdev(values) if len(values) > 1 else 0.0
     return Spread(fmean(values), deviation, min(values), max(values))

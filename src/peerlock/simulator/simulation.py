@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count
-from math import inf
+from math import inf, nan
 from random import Random
 from typing import Any
 
@@ -459,7 +459,7 @@ class Simulation:
             nodes=self.scenario.nodes,
             entries=found.entries,
             messages=messages,
-            messages_per_entry=messages / found.entries if found.entries else 0.0,
+            messages_per_entry=messages / found.entries if found.entries else nan,
             messages_by_type={snake(m).upper(): n for m, n in self._counts.items()},
             max_inside=found.max_inside,
             max_overtaken=found.max_overtaken,
