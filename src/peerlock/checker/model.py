@@ -47,6 +47,8 @@ class Network:
 
 @dataclass(frozen=True)
 class Model:
+    """A cluster to search: its peers, how often each asks, and what the network may do."""
+
     name: str
     make: Callable[[NodeId], Peer]
     nodes: int

@@ -27,6 +27,8 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
+    """What came of a check: whether all of it holds in all schedules, or what does not."""
+
     model: Model
     coverage: Coverage
     complete: bool  # every schedule was covered
