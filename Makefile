@@ -7,7 +7,7 @@ SECONDS ?= 300
 MINUTES ?= 5
 
 .PHONY: demo tour test mutants bench bench-start bench-locks bench-many fuzz check-all docs \
-    reproduce soak chaos clean
+    readme reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -57,6 +57,10 @@ check-all: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m handbook
+
+# The index of the algorithms and the README's tables, from the files of the algorithms.
+readme: .venv/ready
+	$(BIN)/python -m handbook.readme
 
 # The papers' tables, figures and bounds beside ours: out/reproduce, a few minutes.
 reproduce: .venv/ready

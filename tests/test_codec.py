@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import RemoteError
 from peerlock.node.fences import Fences
 from peerlock.node.links import Link

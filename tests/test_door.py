@@ -431,7 +431,7 @@ async def test_a_member_that_is_refused_for_its_version_says_so(
         await until(lambda: bool(other._incoming))
         for incoming in list(other._incoming):
             incoming.send(Refusal(VERSION + 1, ""))
-        await until(lambda: any(way.refusal for way in host._ways.values()))
+        await until(lambda: host.trouble is not None)
         assert str(host.trouble) == (
             f"cannot talk with the member at {other.address}: it speaks protocol version "
             f"{VERSION + 1}, this member speaks {VERSION}: upgrade this member"

@@ -17,8 +17,9 @@ from peerlock.core.peer import RemoteError
 from peerlock.membership.memory import CLUSTERS, MemoryEngine
 from peerlock.node import fences
 from peerlock.node.fences import COUNT_BITS, MOST_AHEAD, Fences
-from peerlock.node.numbers import BITS, MOST
 from peerlock.node.node import Node
+from peerlock.node.numbers import BITS, MOST
+from peerlock.node.register import Register
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View, must_be_possible
 from peerlock.node.wire import Batch
@@ -245,7 +246,7 @@ def test_a_member_that_joins_again_is_above_all_that_it_used() -> None:
         engine = MemoryEngine("lost files", None)
         await engine.join("/a", 500)
         reserved = await engine.reserve()
-        CLUSTERS["lost files"].number = CLUSTERS["lost files"].reserved = 0
+        CLUSTERS["lost files"].register = Register()
         node = Node(lambda: 0.0)
         node.see(View(501, (Member(1, "/a", 1),)), 1)
         node.reserved(reserved, 501)

@@ -19,7 +19,7 @@ import pytest
 
 from peerlock.cli.lock import grace
 from peerlock.cli.main import main
-from peerlock.runtime.host import margin
+from peerlock.node.presence import margin
 from peerlock.supervision import joining
 from peerlock.supervision.joining import Patience
 from peerlock.supervision.offspring import children_listed

@@ -41,6 +41,11 @@ ME, OTHER, THIRD = 1, 2, 3
 E = TypeVar("E")
 
 
+def state_of(waiter: Waiter) -> State:
+    """Now: a type checker believes that it is what it was."""
+    return waiter.state
+
+
 def view(number: int, *members: int) -> View:
     return View(number, tuple(Member(i, f"at {i}", i) for i in members))
 
@@ -201,7 +206,7 @@ def test_a_lease_ends_a_margin_before_others_can_have_the_place(alone: Alone) ->
     assert held.state is State.HOLDING
     assert alone.wake_at == pytest.approx(alone.now + 0.001)
     alone.pass_time(0.001)
-    assert held.state is State.LOST
+    assert state_of(held) is State.LOST
 
 
 def test_users_of_the_lease_are_told_how_long_it_lasts(alone: Alone) -> None:
@@ -333,7 +338,7 @@ def test_a_pause_of_the_machine_shortens_the_lease(alone: Alone) -> None:
     assert [type(effect) for effect in alone.drain()] == [LeaseUntil, BeFound, Renew]
     assert held.state is State.HOLDING
     alone.pass_time(LEASE - MARGIN - 4.0 - POLL)
-    assert held.state is State.LOST
+    assert state_of(held) is State.LOST
 
 
 def test_a_pause_of_more_than_the_lease_ends_it(alone: Alone) -> None:

@@ -28,6 +28,7 @@ from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
+from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
@@ -342,7 +343,7 @@ class LockNode:
         *,
         shared: bool = False,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
@@ -355,7 +356,7 @@ class LockNode:
         permits: int,
         *,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
         """At most so many at a time in the whole cluster."""

@@ -36,6 +36,7 @@ from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
+from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
@@ -373,7 +374,7 @@ class LockNode:
         *,
         shared: bool = False,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
@@ -384,7 +385,7 @@ class LockNode:
         permits: int,
         *,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 import click
 
 from peerlock import __version__
-from peerlock.algorithms.catalogue import unknown
-from peerlock.core.errors import UsageError
+from peerlock.core.errors import UsageError, unknown
 
 OS_ERROR = 71  # EX_OSERR of sysexits.h, as flock(1) has it
 
@@ -37,6 +36,7 @@ COMMANDS = {
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
     "advise": "peerlock.cli.advise:advise",
+    "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",
     "reproduce": "peerlock.cli.reproduce:reproduce",
 }

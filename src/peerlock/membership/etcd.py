@@ -223,9 +223,6 @@ class EtcdEngine:
             self._limit = state.register.highest
         return self._limit
 
-    async def reserve(self) -> int:
-        return (await self.renumber()).number
-
     async def leave(self, me: MemberId) -> View:
         ours = me == self._me
         if ours:

@@ -138,9 +138,6 @@ class SqliteEngine:
     async def renumber(self) -> View:
         return await self._run(self._renumber)
 
-    async def reserve(self) -> int:
-        return (await self.renumber()).number
-
     async def leave(self, me: MemberId) -> View:
         return await self._run(self._leave, me)
 

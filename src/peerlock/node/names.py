@@ -116,7 +116,7 @@ class Names(ABC):
         self._must_be_home(message.name)
         must_be_possible(message.demand)
         if message.held:
-            must_make_sense(message.held._replace(start=0), len(self._ranks))
+            must_be_possible(Demand(message.held.algorithm, message.held.permits))
         self.homes.open(sender, message.name, message.demand, message.held)
 
     def _receive_opened(self, sender: MemberId, message: Opened) -> None:

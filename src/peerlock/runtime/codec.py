@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import is_strange, known
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View
@@ -159,12 +159,19 @@ class Kinds(dict[str, dict[type, tuple[int | str, TakeApart]]]):
     """By algorithm: what stands for each type of message, and how to take it apart."""
 
     def __missing__(self, name: str) -> dict[type, tuple[int | str, TakeApart]]:
-        tags = kinds_of(name, algorithm(name).peer.messages)
+        tags = kinds_of(name, _message_types(name))
         self[name] = {kind: (tag, _taking_apart(kind)) for kind, tag in tags.items()}
         return self[name]
 
 
 KINDS = Kinds()
+
+
+def _message_types(name: str) -> tuple[type, ...]:
+    entry = known(name)
+    if entry is None:
+        raise UsageError(f"this process has not asked for an algorithm {name}")
+    return entry.peer.messages
 
 
 def _taking_apart(kind: type) -> TakeApart:
@@ -225,7 +232,10 @@ def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
     *head, kind, content = astuple(struct)
-    make, decoder = MAKERS[struct.terms.algorithm][kind]
+    makers = MAKERS[struct.terms.algorithm]
+    if not makers and is_strange(struct.terms.algorithm):
+        return named(ToPeer, (*head, None))  # type: ignore[no-any-return]  # the node refuses it
+    make, decoder = makers[kind]
     return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
 
 
@@ -235,7 +245,9 @@ class Makers(dict[str, dict[int | str, tuple[type, msgspec.msgpack.Decoder[Any]]
     def __missing__(
         self, name: str
     ) -> dict[int | str, tuple[type, msgspec.msgpack.Decoder[Any]]]:
-        tags = kinds_of(name, algorithm(name).peer.messages)
+        if is_strange(name):
+            return {}
+        tags = kinds_of(name, _message_types(name))
         self[name] = {tag: (kind, _decoder(kind)) for kind, tag in tags.items()}
         return self[name]
 

@@ -27,7 +27,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.index import INDEX
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node
 from peerlock.node.presence import Join, Leave, Question, Renew, Reserve, margin
@@ -49,8 +49,8 @@ SKEWED_MARGIN = LEASE - (LEASE - margin(LEASE)) / (1 - SKEW)
 HOLD = 0.005
 LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
 
-EXCLUSIVE = tuple(a.name for a in CATALOGUE if "lock" in a.serves)
-SEMAPHORES = tuple(a.name for a in CATALOGUE if "semaphore" in a.serves)
+EXCLUSIVE = tuple(a.name for a in INDEX.values() if "lock" in a.serves)
+SEMAPHORES = tuple(a.name for a in INDEX.values() if "semaphore" in a.serves)
 MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shared=True))
 
 
