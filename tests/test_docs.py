@@ -105,7 +105,9 @@ def shown_commands(text: str) -> list[str]:
 
 
 def test_every_command_on_a_page_can_be_given(book: Book) -> None:
-    found = [command for text in book.pages.values() for command in shown_commands(text)]
+    own = "own-algorithm.md"  # its commands are run, one after the other, by its own test
+    texts = [text for page, text in book.pages.items() if page != own]
+    found = [command for text in texts for command in shown_commands(text)]
     assert len(found) > 4 * len(right_ones())
     for command in found:
         given = runs.parsed(command).params

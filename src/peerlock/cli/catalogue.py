@@ -46,8 +46,23 @@ def show(name: str, as_json: bool) -> None:
                 "note": shown.note,
             }
         )
+    elif entry.peer.__module__.endswith(".museum"):
+        tell_of_museum(entry, shown)
     else:
         tell(entry, shown)
+
+
+def tell_of_museum(entry: Algorithm, shown: Card) -> None:
+    """A piece that shares a file with others, whose card is about all of them."""
+    out = console()
+    out.print(f"[bold cyan]{entry.name}[/]  {escape(entry.headline)}\n")
+    out.print(Padding(f"[dim]{escape(entry.source)}, {entry.year}[/]", (0, 4)))
+    out.print(f"\n[bold red]In the museum:[/] {escape(shown.note)}")
+    varied = algorithm(entry.peer.__mro__[1]).name
+    out.print(
+        f"\nIt can end in {entry.verdict}: peerlock check {entry.name} shows how."
+        f"\nWhat it varies: peerlock show {varied}."
+    )
 
 
 def tell(entry: Algorithm, shown: Card) -> None:
