@@ -595,3 +595,10 @@ def test_a_run_of_a_museum_piece_says_that_it_is_wrong(peerlock: Any) -> None:
     wrong = peerlock("simulate", "lamport-reordered", "--json").json
     assert wrong["verdict"] == "exclusion"
     assert "known to be wrong" not in peerlock("simulate", "lamport", "--entries", 1).out
+
+
+def test_a_museum_piece_is_shown_without_the_card_of_all_the_others(peerlock: Any) -> None:
+    told = peerlock("show", "central-lifo").out
+    assert "central-lifo  The coordinator lets the latest one in first." in told
+    assert "What it varies: peerlock show central." in told
+    assert "each class says where" not in told

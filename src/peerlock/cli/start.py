@@ -10,9 +10,8 @@ import os
 import sys
 import time
 
-began: float | None = (
-    None  # when this process did, by perf_counter; None where it is not ours
-)
+# When this process began, by perf_counter; None in a process that is not the command's own.
+began: float | None = None
 
 
 def answered_at_once() -> bool:
