@@ -112,6 +112,7 @@ def test_a_tidied_directory_is_repaired_by_the_members(
         assert not renewed.changed
     assert len(files(path)) == 2
     assert not set(files(path)) & set(before)
+    assert len(one.engine._locked) == 1
     assert one.renew(me.me).trouble is None
     two.engine.close()  # its new file is locked no more
     assert [member.id for member in one.renew(me.me).view.members] == [me.me]
