@@ -3,7 +3,7 @@
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlock.core.errors import UsageError
@@ -63,6 +63,7 @@ def test_nobody_waits_for_a_clock_that_was_set_back() -> None:
     assert early(origin(NOW), 0.0) == 0
 
 
+@settings(deadline=None)
 @given(st.floats(BEGINNING, UNBELIEVABLE - 1), st.integers(0, 2000), st.floats(0, 1))
 def test_a_new_origin_is_not_below_what_was_given(
     clock: float, changes: int, later: float

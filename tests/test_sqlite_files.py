@@ -329,6 +329,20 @@ def test_a_database_that_vanishes_under_its_members(path: Path, how: str) -> Non
         assert len(one.renew(again.me).view.members) == 2
 
 
+def test_a_new_database_with_the_inode_of_the_old_is_another(
+    path: Path, one: Engine, two: Engine
+) -> None:
+    """Its number is free as soon as the old one is removed."""
+    me = one.join("/a").me
+    before = one.engine.cluster
+    path.unlink()
+    two.join("/b")
+    with pytest.raises(Gone, match="was removed or replaced while it was in use"):
+        one.renew(me)
+    assert len(one.join("/a", me).view.members) == 2
+    assert one.engine.cluster == two.engine.cluster != before
+
+
 def test_by_whatever_links_it_is_reached_it_is_the_same_database(
     path: Path, tmp_path: Path, one: Engine
 ) -> None:

@@ -15,7 +15,7 @@ from peerlock.membership import clock, sqlite
 from peerlock.membership.census import Census, Outgoing
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.history import State
-from peerlock.membership.leases import Leases
+from peerlock.membership.leases import Found, Leases
 from peerlock.node.numbers import BEGINNING, BLOCK, PER_SECOND
 from tests.engines import Clock, Engine, end, files, heard, start
 
@@ -112,6 +112,7 @@ def test_a_tidied_directory_is_repaired_by_the_members(
         assert not renewed.changed
     assert len(files(path)) == 2
     assert not set(files(path)) & set(before)
+    assert len(one.engine._locked) == 1
     assert one.renew(me.me).trouble is None
     two.engine.close()  # its new file is locked no more
     assert [member.id for member in one.renew(me.me).view.members] == [me.me]
@@ -260,6 +261,28 @@ def test_a_lease_is_written_before_the_look(
         told = late.renew(me)
         assert told.deadline == -inf
         assert [member.id for member in told.view.members] == [me]
+
+
+def test_one_that_renews_just_before_it_is_put_out_stays_in(
+    path: Path, leases_clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the other has read that its lease is over."""
+    with Engine(path, 10) as late, Engine(path, 60) as other:
+        me, theirs = late.join("/a").me, other.join("/b").me
+        leases_clock.now += 10
+        find = Leases.find
+
+        def then_renew(self: Leases, token: str) -> Found | None:
+            monkeypatch.setattr(Leases, "find", find)
+            found = find(self, token)
+            assert late.renew(me).deadline == leases_clock.now + 10
+            return found
+
+        monkeypatch.setattr(Leases, "find", then_renew)
+        looked = other.renew(theirs)
+        assert [member.id for member in looked.view.members] == [me, theirs]
+        assert not looked.changed
+        assert late.renew(me).deadline == leases_clock.now + 10
 
 
 def test_one_that_is_renewed_is_not_put_out(path: Path, leases_clock: Clock) -> None:

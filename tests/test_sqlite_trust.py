@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -232,18 +233,20 @@ def test_what_a_dead_member_says_is_not_removed(
     """Only sockets as we name them, in the directory of our own."""
     (short_path / "other").mkdir()
     names = ["0123456789abcdef.sock", "mine.sock", "other/1123456789abcdef.sock"]
-    for name in names:
+    theirs = short_path / "3123456789abcdef.sock"  # one of another in our directory
+    for place in (*(short_path / name for name in names), theirs):
         with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind(str(short_path / name))
+            bound.bind(str(place))
     names.append("2123456789abcdef.sock")
     (short_path / names[-1]).touch()  # not a socket
-    one.join(f"{short_path}/a")
-    for name in names:
-        with Engine(path) as engine:  # closed without leaving, it is dead for others
-            engine.join(str(short_path / name))
-    one.join(f"{short_path}/a")
+    me = one.join(f"{short_path}/a").me
+    with ExitStack() as dead:  # closed without leaving
+        for name in (*names, f"other/{theirs.name}"):
+            dead.enter_context(Engine(path)).join(str(short_path / name))
+    assert len(one.renew(me).view.members) == 1
     left = [name for name in names if (short_path / name).exists()]
     assert left == names[1:]
+    assert theirs.exists()
 
 
 def test_a_planted_token_removes_no_file(path: Path, one: Engine) -> None:

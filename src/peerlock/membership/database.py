@@ -66,6 +66,17 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise ClusterError(self.damaged(str(error))) from error
 
+    def identity(self) -> tuple[int, ...]:
+        """Which file this is; (): there is none.
+
+        A new file may get the number of one that was removed, but was written later.
+        """
+        try:
+            found = os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        return found.st_dev, found.st_ino, found.st_mtime_ns
+
     def damaged(self, how: str) -> str:
         return (
             f"{self.shown} is damaged or no database ({how}); "

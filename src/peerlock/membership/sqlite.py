@@ -91,9 +91,9 @@ class Files:
         private_folder(self.leases.folder)
         self.identity = self.identity_now()
 
-    def identity_now(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def identity_now(self) -> tuple[tuple[int, ...], tuple[int, int]]:
         """Of what is shared: whoever has another one is in another cluster."""
-        return identity(self.database.path), identity(self.history.folder)
+        return self.database.identity(), identity(self.history.folder)
 
     def newest(self) -> State:
         """The register; Gone if it is an older one than we have seen."""

@@ -116,7 +116,7 @@ def must_be_our_file(path: str, shown: object) -> None:
 
 
 def identity(path: str) -> tuple[int, int]:
-    """Which file or directory this is; (0, 0): there is none."""
+    """Which file or directory this is, among those that exist; (0, 0): there is none."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
