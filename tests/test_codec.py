@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast, get_type_hints
 
 import msgspec
@@ -19,6 +20,7 @@ from peerlock.node.views import Member, View
 from peerlock.node.wire import MESSAGES, Batch, Message, Open, ToPeer
 from peerlock.runtime import codec
 from peerlock.runtime.codec import (
+    GREETING,
     LENGTH,
     MOST_BYTES,
     VERSION,
@@ -31,6 +33,7 @@ from peerlock.runtime.codec import (
     Seen,
     Told,
     decode,
+    decode_greeting,
     encode,
 )
 from peerlock.runtime.connection import Connection
@@ -257,6 +260,9 @@ class Wire(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def close(self) -> None:
+        """All that was written has gone out."""
+
 
 def connection(known: bool = True) -> tuple[Connection, Heard, Wire]:
     heard, wire = Heard(), Wire()
@@ -344,6 +350,107 @@ def test_what_a_listener_refuses_ends_the_connection() -> None:
     heard.frame = refuse  # type: ignore[method-assign]
     feed(ours, encode(SAMPLE[0]))
     assert wire.aborted
+
+
+# Before the other end is known
+
+
+def asking(size: int) -> bytes:
+    """A greeting whose frame has this many bytes."""
+    empty = len(encode(Ask(VERSION, "x" * 300))) - 300 - LENGTH
+    made = encode(Ask(VERSION, "x" * (size - empty)))
+    assert len(made) == LENGTH + size
+    return made
+
+
+def test_a_greeting_has_a_few_kilobytes_at_most() -> None:
+    ours, heard, wire = connection(known=False)
+    assert len(ours.get_buffer(-1)) <= GREETING
+    feed(ours, asking(GREETING))
+    assert len(heard.frames) == 1
+    assert not wire.aborted
+    assert refusal(asking(GREETING + 1), known=False) == []
+    assert refusal(MOST_BYTES.to_bytes(LENGTH, "big"), known=False) == []
+
+
+def test_once_it_is_known_a_connection_takes_large_frames() -> None:
+    ours, heard, wire = connection(known=False)
+    feed(ours, encode(SAMPLE[0]))
+    ours.welcome()
+    large = Told({"x": "y" * 3 * GREETING})
+    feed(ours, encode(large) + encode(SAMPLE[1]))
+    assert heard.frames == [SAMPLE[0], large, SAMPLE[1]]
+    assert not wire.aborted
+
+
+@pytest.mark.parametrize("frame", [SAMPLE[1], SAMPLE[2], Told({})], ids=type)
+def test_nothing_but_a_greeting_is_understood_first(frame: Frame) -> None:
+    with pytest.raises(Garbage):
+        decode_greeting(body_of(frame))
+    assert refusal(encode(frame), known=False) == []
+
+
+@quick
+@given(st.binary(max_size=200))
+def test_random_bytes_for_a_greeting(body: bytes) -> None:
+    with suppress(Garbage):
+        assert isinstance(decode_greeting(body), Hello | Ask | Refusal | Foreign)
+
+
+@pytest.mark.parametrize("version", [0, 1, VERSION + 1, 127])
+def test_a_greeting_of_another_version_says_which(version: int) -> None:
+    """However long it is, and whatever follows its first bytes."""
+    for greeting in (Hello(version, "c", 5), Ask(version, "c")):
+        body = body_of(greeting)
+        for rest in (body[3:], b"", bytes(range(256))):
+            assert decode_greeting(body[:3] + rest) == Foreign(version)
+        ours, heard, _ = connection(known=False)
+        feed(ours, (GREETING + 1).to_bytes(LENGTH, "big") + body)
+        assert heard.frames == [Foreign(version)]
+
+
+def test_a_short_frame_is_heard_at_once_after_a_long_one() -> None:
+    ours, heard, _ = connection()
+    long = encode(Told({"x": "y" * 1_000}))
+    short = encode(SAMPLE[0])
+    for part in (long[:500], long[500:] + short[:7], short[7:]):
+        feed(ours, part)
+    assert len(heard.frames) == 2
+
+
+def test_after_the_last_word_nothing_is_heard() -> None:
+    ours, heard, wire = connection()
+    feed(ours, encode(SAMPLE[0])[:5])
+    ours.finish()
+    feed(ours, encode(SAMPLE[0])[5:] + encode(SAMPLE[1]))
+    assert heard.frames == []
+    assert not wire.aborted  # what we said last may still be on its way
+
+    def finish(connection: Connection, frame: Frame | Foreign) -> None:
+        heard.frames.append(frame)
+        connection.finish()
+
+    ours, heard, wire = connection()
+    heard.frame = finish  # type: ignore[method-assign]
+    feed(ours, encode(SAMPLE[0]) + encode(SAMPLE[1]) + b"\xff" * 9)
+    assert heard.frames == SAMPLE[:1]
+    assert not wire.aborted
+
+
+def test_if_it_cannot_be_known_who_it_is_the_connection_ends() -> None:
+    def fails(peer: object) -> bool:
+        raise AttributeError("no SO_PEERCRED")
+
+    for admits, ended in (
+        (fails, True),
+        (lambda peer: False, True),
+        (lambda peer: True, False),
+    ):
+        wire = Wire()
+        made = Connection(Heard())
+        made.admits = admits
+        made.connection_made(wire)
+        assert wire.aborted is ended
 
 
 def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:

@@ -36,7 +36,7 @@ from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import BUSY, FEW, MOST, SHAKING, Caller, Door, Prospects
 from peerlock.runtime.host import Host
 from peerlock.runtime.questions import Busy, Refused, ask, must_be_welcome
-from peerlock.runtime.tls import Files, Mutual, client_context
+from peerlock.runtime.tls import Files, Mutual
 from peerlock.runtime.transport import Tcp, UnixSockets, host_and_port, same_user, user_of
 from tests.loops import on_each_loop, until
 
@@ -78,6 +78,19 @@ async def asked(host: Host, security: Mutual | None) -> dict[str, Any]:
     """The answer that an honest process gets."""
     reach = Tcp("127.0.0.1:0", None, (), security)
     return await ask(Member(1, host.address, 1), CLUSTER, reach)
+
+
+async def dialled(
+    host: Host, security: Mutual | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection with nothing said yet but, perhaps, who we are."""
+    where, port = host_and_port(host.address)
+    return await asyncio.open_connection(
+        where,
+        port,
+        ssl=security.for_client() if security else None,
+        server_hostname=where if security else None,
+    )
 
 
 @pytest.fixture
@@ -224,14 +237,10 @@ async def test_handshakes_that_stand_still_make_room(
 
 @on_each_loop
 async def test_one_that_has_shown_a_certificate_is_not_turned_away(
-    tls: Mutual, certificates: Path, stack: ExitStack
+    tls: Mutual, stack: ExitStack
 ) -> None:
-    ours = client_context(Files.of_host(certificates, "127.0.0.1"))
     async with member(tls) as host:
-        where, port = host_and_port(host.address)
-        reader, writer = await asyncio.open_connection(
-            where, port, ssl=ours, server_hostname=where
-        )
+        reader, writer = await dialled(host, tls)
         await until(lambda: any(c.prospects is PROVEN for c in waiting_at(host)))
         await flood(host, stack, 2 * MOST, HELLO[:20])
         writer.write(encode(Ask(VERSION, CLUSTER)))
@@ -532,13 +541,7 @@ async def test_garbage_from_a_member_ends_its_connection_and_nothing_else(
     security: Mutual | None, said: bytes
 ) -> None:
     async with member(security) as host:
-        where, port = host_and_port(host.address)
-        reader, writer = await asyncio.open_connection(
-            where,
-            port,
-            ssl=security.for_client() if security else None,
-            server_hostname=where if security else None,
-        )
+        reader, writer = await dialled(host, security)
         writer.write(encode(Hello(VERSION, CLUSTER, 77)))
         await until(lambda: 77 in host._incoming.values())
         assert not len(host.door)
@@ -553,15 +556,19 @@ async def test_garbage_from_a_member_ends_its_connection_and_nothing_else(
 @on_each_loop
 async def test_a_member_that_sends_byte_by_byte_is_heard(security: Mutual | None) -> None:
     async with member(security) as host:
-        where, port = host_and_port(host.address)
-        reader, writer = await asyncio.open_connection(
-            where,
-            port,
-            ssl=security.for_client() if security else None,
-            server_hostname=where if security else None,
-        )
+        reader, writer = await dialled(host, security)
         for byte in encode(Ask(VERSION, CLUSTER)):
             writer.write(bytes([byte]))
             await asyncio.sleep(0.001)
         assert decode((await reader.read())[LENGTH:])
         writer.close()
+
+
+def test_a_forked_child_keeps_nobody_at_the_door() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        made = Door()
+        caller = Caller(ours, None, same_user)
+        made._waiting[Connection(cast(Any, None))] = caller
+        made.abandon()  # in a child, whose descriptors are its own
+        assert theirs.recv(1) == b""

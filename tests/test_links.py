@@ -50,13 +50,14 @@ def test_each_message_is_accepted_once_and_in_order() -> None:
     assert receiver._received == 4
 
 
-def test_after_a_gap_nothing_is_accepted_until_it_is_closed() -> None:
+def test_a_gap_is_refused_until_it_is_closed() -> None:
     sender, receiver = posted(1), Link()
     lost = sent(sender)
     sender.post(said(2)[0])
     late = sent(sender)
-    assert receiver.accept(late) == ()
-    assert receiver.accept(late) == ()
+    for _ in range(2):
+        with pytest.raises(RemoteError, match="message 2 follows 0"):
+            receiver.accept(late)
     assert receiver._received == 0
     assert receiver.accept(lost) == said(1)
     assert receiver.accept(late) == said(2)
@@ -73,18 +74,41 @@ def test_a_new_connection_carries_all_that_is_not_acknowledged() -> None:
 
 
 @pytest.mark.parametrize("number", [1, UNTOLD // 2, 3 * UNTOLD])
-def test_acknowledgements_are_repeated_over_a_new_connection(number: int) -> None:
-    """The last one may have been lost with the old one."""
+def test_what_comes_twice_is_acknowledged_again(number: int) -> None:
+    """The first acknowledgement may have been lost."""
     sender, receiver = posted(*range(number)), Link()
     receiver.accept(sent(sender))
     sent(receiver)  # it never arrives
-    assert not receiver.has_something_to_say
     assert not receiver.owes_acknowledgement
-    receiver.anew()
-    assert receiver.has_something_to_say
+    sender.anew()
+    assert receiver.accept(sent(sender)) == ()
     assert receiver.owes_acknowledgement
     sender.accept(sent(receiver))
     assert sender.unacknowledged == 0
+    assert not receiver.owes_acknowledgement
+
+
+def test_an_acknowledgement_alone_is_not_acknowledged() -> None:
+    sender, receiver = posted(1), Link()
+    receiver.accept(sent(sender))
+    sender.accept(sent(receiver))
+    assert not sender.owes_acknowledgement
+
+
+def test_a_message_that_nobody_acknowledges_is_repeated_at_the_second_tick() -> None:
+    """It was lost although the connection lives: the receiver sees the gap, or has it."""
+    sender, receiver = posted(1, 2), Link()
+    assert not sender.remind()  # it has not been sent yet
+    sent(sender)
+    assert sender.remind()
+    reminder = sent(sender)
+    assert (reminder.first, reminder.messages) == (2, said(2))
+    with pytest.raises(RemoteError):
+        receiver.accept(reminder)
+    sender.anew()
+    receiver.accept(sent(sender))
+    sender.accept(sent(receiver))
+    assert not sender.remind()
 
 
 def test_what_is_acknowledged_is_dropped_and_no_more() -> None:

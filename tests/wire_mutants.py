@@ -282,8 +282,8 @@ MUTANTS = (
     Mutant(
         "acknowledgements are not repeated",
         LINKS,
-        "        self._told = self._received - UNTOLD",
-        "        self._told = self._told",
+        "self._told = min(self._told, self._received - 1)",
+        "self._told = self._received",
         IN_LINKS,
     ),
     Mutant(
@@ -296,8 +296,8 @@ MUTANTS = (
     Mutant(
         "a gap is not noticed",
         LINKS,
-        "if not 0 <= known < len(messages):",
-        "if known >= len(messages):",
+        "        if known < 0:\n",
+        "        if known < -10:\n",
         IN_LINKS,
     ),
     Mutant(
@@ -319,6 +319,13 @@ MUTANTS = (
         LINKS,
         "        self._fresh = list(self._kept)\n",
         "",
+        IN_LINKS,
+    ),
+    Mutant(
+        "what is lost on a living connection is never repeated",
+        LINKS,
+        "            self._fresh.append(self._kept[-1])\n",
+        "            pass\n",
         IN_LINKS,
     ),
     Mutant(
@@ -436,7 +443,7 @@ def is_caught(mutant: Mutant) -> bool:
             env={**os.environ, "PYTHONPATH": str(source)},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
         )
         assert done.returncode in (0, 1), done.stdout[-2000:]
         return done.returncode == 1

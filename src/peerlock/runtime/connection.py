@@ -146,7 +146,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         elif self.cut is not None:
-            self.cut()
+            cut, self.cut = self.cut, None
+            cut()
 
     def _end_unless_finished(self) -> None:
         """Whoever refuses with a word wants it to arrive."""

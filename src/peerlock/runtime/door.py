@@ -32,7 +32,7 @@ from enum import IntEnum
 
 from peerlock.membership.engine import ClusterError
 from peerlock.runtime.codec import VERSION, Foreign, Refusal, encode, other_version
-from peerlock.runtime.connection import Admits, Connection
+from peerlock.runtime.connection import Admits, Connection, give_up_descriptor
 
 MOST = 128
 PATIENCE = 10.0  # seconds
@@ -177,6 +177,11 @@ class Door:
             return caller.prospects + steps, -number
 
         return prospects
+
+    def abandon(self) -> None:
+        """In a forked child: those who wait are our parent's."""
+        for caller in self._waiting.values():
+            give_up_descriptor(caller.peer.fileno())
 
     # Letting in
 

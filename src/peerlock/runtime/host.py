@@ -197,6 +197,7 @@ class Host:
         if self.started:
             for connection in self._connections:
                 connection.abandon()
+            self.door.abandon()
             self.transport.abandon()
 
     def must_be_in(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import re
 import secrets
@@ -264,6 +263,8 @@ def user_of(peer: socket.socket) -> int:
 
 def effective_user(descriptor: int) -> int:
     """By getpeereid(3), which the BSDs and macOS have."""
+    import ctypes  # slow to load, and not needed on Linux
+
     user, group = ctypes.c_uint(), ctypes.c_uint()
     ask = ctypes.CDLL(None).getpeereid
     if ask(descriptor, ctypes.byref(user), ctypes.byref(group)) != 0:
