@@ -459,6 +459,22 @@ def test_whoever_of_us_is_killed_the_command_is_dead_before_others_get_in(
     assert outcome(other) == (0, "", "")
 
 
+def test_the_guardian_keeps_the_place_until_it_has_killed_all(shell: Shell) -> None:
+    """Though with -o the command has nothing open that would."""
+    starts = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $PPID; sleep 1000"
+    holder = bash(shell, f"exec peerlock lock --lease 60 -o x -- sh -c '{starts}'")
+    away, watchdog = map(int, line_of(holder).split())
+    guardian = parent(watchdog)
+    os.kill(guardian, signal.SIGSTOP)
+    for pid in (watchdog, holder.pid):
+        os.kill(pid, signal.SIGKILL)
+    assert shell.run("lock", "-w", "5", "x", "--", "true").returncode == 1
+    assert not ended(away)
+    os.kill(guardian, signal.SIGCONT)
+    assert shell.run("lock", "x", "--", "true").returncode == 0
+    assert ended(away)
+
+
 def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 

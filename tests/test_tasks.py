@@ -406,6 +406,20 @@ async def test_a_grant_may_be_handed_to_another_task_which_releases_it(
 
 
 @on_each_loop
+async def test_who_loses_it_before_it_hears_of_the_grant_does_not_go_in(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster, hand_over_time=60.0) as node:
+        grant = await node.lock("x").acquire()
+        waiting = asyncio.create_task(node.lock("x").acquire())
+        await until(lambda: users(node) == 2)
+        grant.release()
+        node.host.node.lose_everything()
+        with pytest.raises(peerlock.Lost):
+            await waiting
+
+
+@on_each_loop
 async def test_a_body_that_released_by_itself_is_told_so(cluster: str) -> None:
     async with peerlock.join(cluster) as node:
         with pytest.raises(peerlock.NotHeld):

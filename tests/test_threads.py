@@ -447,6 +447,30 @@ def test_loss_sets_an_event_and_is_told_at_the_end(
         assert not grant.lost.is_set()
 
 
+def test_who_loses_it_before_it_hears_of_the_grant_does_not_go_in(cluster: str) -> None:
+    with peerlock.sync.join(cluster, hand_over_time=PATIENCE) as node:
+        pure, grant = node.host.node, node.lock("x").__enter__()
+        waiting = Thread(node.lock("x").acquire)
+        until(lambda: users(node) == 2)
+        with node.host.guard:
+            pure.release(grant)
+            pure.lose_everything()
+        assert isinstance(waiting.result(), peerlock.Lost)
+
+
+@pytest.mark.parametrize("permits", [0, 2])
+def test_a_release_after_the_end_of_the_lease_is_told_so(
+    node: LockNode, permits: int
+) -> None:
+    """Though nobody has noticed that end."""
+    lock = node.semaphore("x", permits) if permits else node.lock("x")
+    lock.acquire()
+    with node.host.guard:
+        node.host.node.renewed(node.host.node.clock())
+        with pytest.raises(peerlock.Lost):
+            lock.release()
+
+
 # Coming and going
 
 
