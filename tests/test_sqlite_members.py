@@ -371,6 +371,17 @@ def test_a_process_in_another_time_namespace_is_refused(
     assert len(one.join("/a").view.members) == 1  # it has ended, whatever its clock
 
 
+def test_one_that_counts_on_another_clock_is_refused_while_others_are_in(
+    one: Engine, two: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = one.join("/a").me
+    monkeypatch.setattr(clock, "name", lambda: "another")
+    with pytest.raises(ClusterError, match="in another time namespace; run all members"):
+        two.join("/b")
+    one.leave(me)
+    assert len(two.join("/b").view.members) == 1
+
+
 def test_a_deadline_on_another_clock_is_not_compared(
     path: Path, one: Engine, two: Engine, leases_clock: Clock, monkeypatch: Any
 ) -> None:
