@@ -338,6 +338,15 @@ def test_the_clock_has_a_name_of_this_boot_and_this_namespace() -> None:
         assert namespace == os.readlink("/proc/self/ns/time")
 
 
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="the system has none")
+def test_leases_go_on_while_the_machine_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = {time.CLOCK_BOOTTIME: 5000.0, time.CLOCK_MONOTONIC: 2000.0}
+    monkeypatch.setattr(time, "clock_gettime", times.__getitem__)
+    assert clock.now() == 5000.0
+
+
 JOINS = """
 import asyncio, sys
 from pathlib import Path
