@@ -505,27 +505,58 @@ def fails(peer: socket.socket) -> bool:
     raise AttributeError("module 'socket' has no attribute 'SO_PEERCRED'")
 
 
-@pytest.mark.parametrize("side", ["listens", "dials"])
 @on_each_loop
-async def test_if_it_cannot_be_known_whose_process_it_is_the_connection_ends(
-    short_path: Path, side: str, monkeypatch: pytest.MonkeyPatch
+async def test_if_it_cannot_be_known_whose_process_dials_it_is_refused(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reach = UnixSockets(short_path)
     host = Host(MemoryEngine("unix door", None), reach)
-    if side == "listens":
-        monkeypatch.setattr(transport, "same_user", fails)
     await host.start()
-    monkeypatch.setattr(transport, "same_user", fails)
     try:
+        asking = Member(1, host.address, 1), "memory://unix door", UnixSockets(short_path)
+        assert await ask(*asking) == {}
+        asking[2].connect = dial_anybody  # type: ignore[method-assign]
+        monkeypatch.setattr(transport, "same_user", fails)
         with pytest.raises(Refused):
-            await ask(Member(1, host.address, 1), "memory://unix door", reach)
+            await ask(*asking)
         assert not host._incoming
-        monkeypatch.undo()
-        if side == "dials":
-            there = await ask(Member(1, host.address, 1), "memory://unix door", reach)
-            assert there == {}
     finally:
         await host.stop()
+
+
+async def dial_anybody(address: str, connection: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    await loop.create_unix_connection(lambda: connection, address)
+
+
+class Silent:
+    def frame(self, connection: Connection, frame: object) -> None:
+        raise AssertionError("nobody says anything")
+
+    def closed(self, connection: Connection) -> None:
+        """As it should be."""
+
+
+@on_each_loop
+async def test_if_it_cannot_be_known_whose_process_was_dialled_nothing_is_said(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionResetError):
+            heard.set_result(await reader.read())
+        writer.close()
+
+    monkeypatch.setattr(transport, "same_user", fails)
+    where = str(short_path / "other.sock")
+    server = await asyncio.start_unix_server(listen, where)
+    made = Connection(Silent())
+    await UnixSockets(short_path).connect(where, made)
+    await until(lambda: not made.is_open)
+    made.send(Ask(VERSION, CLUSTER))
+    assert await heard == b""
+    server.close()
 
 
 # A member that misbehaves after it has been let in

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "peerlock"
+LONGEST = 600.0  # seconds: a mutant that makes a test hang is caught
 
 
 class Mutant(NamedTuple):
@@ -437,14 +438,17 @@ def is_caught(mutant: Mutant) -> bool:
         path = source / "peerlock" / mutant.file
         path.write_text(path.read_text().replace(mutant.old, mutant.new))
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-        done = subprocess.run(
-            [*command, *mutant.tests.split()],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(source)},
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
+        try:
+            done = subprocess.run(
+                [*command, *mutant.tests.split()],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(source)},
+                capture_output=True,
+                text=True,
+                timeout=LONGEST,
+            )
+        except subprocess.TimeoutExpired:
+            return True
         assert done.returncode in (0, 1), done.stdout[-2000:]
         return done.returncode == 1
 
