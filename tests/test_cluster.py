@@ -255,7 +255,6 @@ def run_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "cluster": lambda: f"memory://mutants of {name}",
         "first": lambda: "take",
         "kind": lambda: FarAway,
-        "error": lambda: PermissionError(13, "Permission denied"),
     }
     with warnings.catch_warnings(action="ignore"):
         test(**{wanted: given[wanted]() for wanted in signature(test).parameters})
