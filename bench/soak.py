@@ -3,7 +3,9 @@
     python -m bench.soak --seeds 10000 [--first 1]
     python -m bench.soak --seed 4711 --log
 
-It ends with exit code 1 if a seed fails, and says how to replay it.
+It says every now and then what it has so far, and what it has when it is interrupted.  It
+ends with exit code 1 if a seed fails, and says how to replay it.  If a worker process is
+killed, it says so and ends, with what it has.
 """
 
 from __future__ import annotations
@@ -12,16 +14,21 @@ import gc
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing import Pool, cpu_count
+from itertools import islice
+from os import cpu_count
 
 import click
 
-from peerlock.cli.output import progress
 from peerlock.lab.compare import leave_ctrl_c
 from peerlock.simulator.cluster import Cluster, Outcome, Story
 
 CHUNK = 20  # seeds that a worker process takes at one go
+EVERY = 30.0  # seconds between two words on how it goes
+
+Results = list[tuple[int, Outcome | str]]
 
 
 @dataclass
@@ -51,12 +58,12 @@ class Totals:
 
     def lines(self, seconds: float) -> Iterator[str]:
         rate = self.seeds / seconds
-        yield f"{self.seeds:,} seeds in {seconds:.1f} s, {rate:.0f} per second"
+        failed = f"{len(self.failures)} failed" if self.failures else "none failed"
+        yield f"{self.seeds:,} seeds in {seconds:.1f} s, {rate:.0f} per second, {failed}"
         yield f"{self.grants:,} grants, {self.lost:,} lost, {self.messages:,} messages"
         yield f"{self.views:,} views, {self.faults:,} faults; among what happened:"
         for what, times in sorted(self.happened.items()):
             yield f"{times:>12,}  {what}"
-        yield f"{len(self.failures)} failed" if self.failures else "none failed"
 
 
 def attempt(seed: int) -> tuple[int, Outcome | str]:
@@ -65,6 +72,10 @@ def attempt(seed: int) -> tuple[int, Outcome | str]:
         return seed, Cluster(Story(seed)).run()
     except Exception as error:
         return seed, f"{type(error).__name__}: {error}"
+
+
+def attempt_all(seeds: range) -> Results:
+    return [attempt(seed) for seed in seeds]
 
 
 def begin_worker() -> None:
@@ -77,14 +88,31 @@ def replay(seed: int) -> str:
 
 
 def soak(first: int, seeds: int, totals: Totals) -> None:
-    wanted = range(first, first + seeds)
-    with Pool(cpu_count(), begin_worker) as pool, progress("Soaking", seeds) as bar:
-        for seed, result in pool.imap_unordered(attempt, wanted, CHUNK):
-            totals.add(seed, result)
-            if isinstance(result, str):
-                text = f"seed {seed}: {result}\nreplay it with: {replay(seed)}"
-                bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-            bar.advance(bar.task_ids[0])
+    last = first + seeds
+    chunks = (range(i, min(i + CHUNK, last)) for i in range(first, last, CHUNK))
+    started = told = time.perf_counter()
+    workers = cpu_count() or 1
+    with ProcessPoolExecutor(workers, initializer=begin_worker) as pool:
+        running = {pool.submit(attempt_all, c) for c in islice(chunks, 2 * workers)}
+        try:
+            while running:
+                done, running = wait(running, EVERY, FIRST_COMPLETED)
+                for future in done:
+                    take(future, totals)
+                running |= {pool.submit(attempt_all, c) for c in islice(chunks, len(done))}
+                if (now := time.perf_counter()) - told > EVERY:
+                    told = now
+                    click.echo(f"so far: {next(totals.lines(now - started))}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def take(future: Future[Results], totals: Totals) -> None:
+    for seed, result in future.result():
+        totals.add(seed, result)
+        if isinstance(result, str):
+            click.echo(f"seed {seed}: {result}\nreplay it with: {replay(seed)}")
 
 
 @click.command()
@@ -107,6 +135,9 @@ def main(seeds: int, first: int, seed: int | None, log: bool) -> None:
     except KeyboardInterrupt:
         interrupted = True
         click.echo("interrupted; so far:", err=True)
+    except BrokenProcessPool:
+        totals.failures.append((0, "a worker process was killed"))
+        click.echo("a worker process was killed; so far:", err=True)
     for line in totals.lines(time.perf_counter() - started):
         click.echo(line)
     raise SystemExit(130 if interrupted else 1 if totals.failures else 0)

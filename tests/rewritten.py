@@ -18,9 +18,9 @@ from peerlock.node.homes import Homes
 from peerlock.node.links import Link
 from peerlock.node.locks import Lock
 from peerlock.node.names import Names
-from peerlock.node.node import Node
+from peerlock.node.node import HANDLERS, Node
 from peerlock.node.presence import Presence
-from peerlock.runtime.host import Host
+from peerlock.runtime.host import CARRIERS, Host
 
 SEEDS = "seeds"
 
@@ -44,6 +44,10 @@ class Rewritten(NamedTuple):
         code = "from __future__ import annotations\n" + source.replace(self.old, self.new)
         exec(code, vars(sys.modules[self.owner.__module__]), made)
         patch.setattr(self.owner, self.function, made[self.function])
+        for table in (CARRIERS, HANDLERS):
+            for kind, method in table.items():
+                if method is found:
+                    patch.setitem(table, kind, made[self.function])
 
 
 M, P, H, N = Rewritten, Presence, Host, Node
@@ -63,6 +67,7 @@ NAMED = (
         "_set_deadline",
         "self._set_alarm(LEASE, deadline)",
         "pass",
+        "test_presence.test_a_lease_ends_a_margin_before_others_can_have_the_place",
     ),
     M(
         "a renewal counts from the answer",
@@ -291,12 +296,12 @@ PRESENCE = (
         "test_presence.test_fences_that_run_low_are_reserved_before_a_renewal",
     ),
     M(
-        "reserved fences are used whatever the view",
+        "reserved fences are used before the view is read",
         P,
-        "renewed",
-        "self.node.reserved(self._reserved, view.number)",
-        "self.node.reserved(self._reserved, self.node.view.number)",
-        "test_presence.test_fences_that_were_reserved_before_another_view_are_not_used",
+        "reserved",
+        "self._reserved = number",
+        "self.node.reserved(number, self.node.view.number)",
+        "test_presence.test_fences_that_run_low_are_reserved_before_a_renewal",
     ),
     M(
         "the pause between dials grows without bound",
@@ -398,11 +403,11 @@ HOST = (
         "test_host.test_two_hosts_talk",
     ),
     M(
-        "a timer is not set again after a step that failed",
+        "what follows from a step that failed is not carried out",
         H,
-        "_tell",
-        "finally:\n        self._carry_out()",
-        "finally:\n        pass\n    self._carry_out()",
+        "step",
+        "self.loop.call_soon_threadsafe(self._carry_out)",
+        "pass",
         "test_host.test_a_tick_that_fails_is_reported_and_the_heart_beats_on",
     ),
     M(
@@ -475,7 +480,7 @@ HOST = (
         "_carry_out",
         "except Exception as error:",
         "except RemoteError as error:",
-        "test_host.test_one_who_is_told_of_renewals_and_fails_does_not_end_them",
+        "test_host.test_a_fault_in_carrying_something_out_does_not_end_the_renewals",
     ),
     M(
         "the wall clock is never looked at",
@@ -516,6 +521,7 @@ NODE = (
         "accept",
         "messages[known:] if known else messages",
         "messages",
+        "test_node.test_of_what_comes_again_only_the_new_is_taken",
     ),
     M(
         "what came early is taken in another order",

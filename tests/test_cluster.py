@@ -197,7 +197,7 @@ def test_a_loser_is_told_a_margin_before_the_next_one_gets_it() -> None:
     witness.lost("x", first)
     now = 0.2
     with pytest.raises(Misrule, match="b gets x, and a had no time to stop"):
-        witness.granted("x", 0, held("b", 2))
+        witness.granted("x", 0, held("b", 2, valid=False))
     now = 0.3
     witness.granted("x", 0, held("c", 3))
 
@@ -255,7 +255,6 @@ def run_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "cluster": lambda: f"memory://mutants of {name}",
         "first": lambda: "take",
         "kind": lambda: FarAway,
-        "error": lambda: PermissionError(13, "Permission denied"),
     }
     with warnings.catch_warnings(action="ignore"):
         test(**{wanted: given[wanted]() for wanted in signature(test).parameters})

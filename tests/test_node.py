@@ -830,6 +830,13 @@ def test_much_that_came_is_acknowledged_without_a_tick() -> None:
     assert not other.owes_acknowledgement
 
 
+def test_of_what_comes_again_only_the_new_is_taken() -> None:
+    link = Link()
+    batch = Batch(2, 1, 1, 0, 0, 0, (Ready(), Go()))
+    assert link.accept(batch) == (Ready(), Go())
+    assert link.accept(batch._replace(first=2, messages=(Go(), Ready()))) == (Ready(),)
+
+
 def test_a_full_link_holds_back_new_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "FULL", 5)
     world = World(2)
@@ -881,7 +888,8 @@ def test_a_home_that_does_not_listen_is_not_asked_without_end(
 def test_what_comes_late_from_the_opening_before_is_dropped() -> None:
     world = World(2)
     name = world.name_at(1)
-    world.get(1, name, CLOCKED)
+    world.release(world.get(1, name, CLOCKED))
+    world[1].turn()
     world.settle()
     instance = world[1].locks[name].instance
     assert instance is not None
@@ -890,8 +898,8 @@ def test_what_comes_late_from_the_opening_before_is_dropped() -> None:
     world[1]._receive_to_peer(2, late)
     assert world.collect() == []
     instance.epoch -= 1
-    world[1]._receive_to_peer(2, late._replace(message=Request(0)))
-    assert instance.epoch == late.epoch and world.remote_errors == 0
+    world[1]._receive_to_peer(2, late)
+    assert said(world.collect(), Reply) == 1
 
 
 def test_a_probe_counts_those_who_wait() -> None:

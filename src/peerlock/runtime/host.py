@@ -285,10 +285,8 @@ class Host:
 
     def _tell(self, what: Callable[..., None], *arguments: Any) -> None:
         """The presence what has happened, and carry out what follows from it."""
-        try:
-            self.step(what, *arguments)
-        finally:
-            self._carry_out()
+        self.step(what, *arguments)
+        self._carry_out()
         if self.must_be_flushed():
             self.flush()
 

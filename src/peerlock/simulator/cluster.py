@@ -105,7 +105,7 @@ class Engine:
             case Join(address, beyond):
                 me = self._join(process, address, beyond)
                 ends = process.clock() + LEASE
-                return partial(presence.joined, table.view, me, ends, LEASE)
+                return partial(self._joined, process, table.view, me, ends)
             case Renew(me):
                 ends, changed = self._renew(me)
                 in_it = ends > -inf
@@ -124,10 +124,14 @@ class Engine:
         self._renew(0)  # which puts out the dead
         ends, former = self.cluster.now + LEASE, process.former
         me = self.table.join(address, 0, ends, beyond, former)
-        process.former = me
         self.cluster.everyone[me] = process
         self.cluster.tell(process, f"joins as {me} in view {self.table.view.number}")
         return me
+
+    def _joined(self, process: Process, view: View, me: MemberId, ends: float) -> None:
+        """An answer that is lost leaves a member that nobody is, until its lease ends."""
+        process.former = me
+        process.presence.joined(view, me, ends, LEASE)
 
     def _renew(self, me: MemberId) -> tuple[float, bool]:
         now = self.cluster.now
@@ -320,7 +324,7 @@ class Cluster:
 
     def _at_peace(self) -> bool:
         """Nobody holds or waits or is yet to ask, nor is anything asked for in vain."""
-        if any(p.users or p.paused_until >= self.now for p in self.processes):
+        if any(p.users or p.paused_until >= self.now or p.blind for p in self.processes):
             return False
         locks = (lock for p in self.processes for lock in p.node.locks.values())
         return not any(slot.asking for lock in locks for slot in lock.slots)

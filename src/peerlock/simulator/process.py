@@ -76,7 +76,7 @@ class Process:
         self.users: dict[User, None] = {}
         self.ways: dict[MemberId, Way] = {}
         self.dialling: dict[MemberId, Dial] = {}
-        self.former: MemberId = 0  # as the engine knows it
+        self.former: MemberId = 0  # whose place is given up when it joins again
         self.rate = cluster.clock_rate()
         self.stood_still = 0.0  # its clocks, in all
         self.corrected = 0.0  # its wall clock, by how much in all
