@@ -326,7 +326,7 @@ def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> 
         text=True,
         timeout=DEADLINE,
     )
-    assert done.returncode in ((-2, 130) if after < 90 else (-2, 130, 0)), done.stderr
+    assert done.returncode in ((-2, 130) if after == 1 else (-2, 130, 0)), done.stderr
     assert done.stderr.strip() in ("", "peerlock: interrupted")
 
 
@@ -335,11 +335,8 @@ def test_what_python_imports_before_it_answers_ctrl_c() -> None:
     text = "import sys; before = {*sys.modules}; import peerlock.__main__; "
     run = [sys.executable, "-c", text + "print(*sorted({*sys.modules} - before))"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert [name for name in done.stdout.split() if "importlib" not in name] == [
-        "peerlock",
-        "peerlock.__main__",
-        "warnings",
-    ]
+    loaded = {name for name in done.stdout.split() if "importlib" not in name}
+    assert loaded <= {"peerlock", "peerlock.__main__", "warnings"}
 
 
 @pytest.mark.parametrize("descriptors", [6, 9, 16])
