@@ -406,6 +406,12 @@ def test_what_it_leaves_behind_keeps_the_lock(shell: Shell, options: str) -> Non
     eventually(lambda: ended(left))
 
 
+def test_with_close_the_command_inherits_nothing_that_keeps_the_place(shell: Shell) -> None:
+    looks = ("sh", "-c", "ls -l /proc/$$/fd")
+    assert "cluster.db" in shell.run("lock", "x", *looks).stdout
+    assert "cluster.db" not in shell.run("lock", "-o", "x", *looks).stdout
+
+
 def test_what_it_leaves_behind_can_be_told_to_end(shell: Shell) -> None:
     leaves = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $$; exit 3"
     holder = bash(shell, f"exec peerlock lock --lease none x -- sh -c '{leaves}'")
