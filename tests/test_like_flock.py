@@ -326,7 +326,7 @@ def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> 
         text=True,
         timeout=DEADLINE,
     )
-    assert done.returncode in ((-2, 130) if after < 90 else (-2, 130, 0)), done.stderr
+    assert done.returncode in ((-2, 130) if after == 1 else (-2, 130, 0)), done.stderr
     assert done.stderr.strip() in ("", "peerlock: interrupted")
 
 
@@ -335,11 +335,8 @@ def test_what_python_imports_before_it_answers_ctrl_c() -> None:
     text = "import sys; before = {*sys.modules}; import peerlock.__main__; "
     run = [sys.executable, "-c", text + "print(*sorted({*sys.modules} - before))"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert [name for name in done.stdout.split() if "importlib" not in name] == [
-        "peerlock",
-        "peerlock.__main__",
-        "warnings",
-    ]
+    loaded = {name for name in done.stdout.split() if "importlib" not in name}
+    assert loaded <= {"peerlock", "peerlock.__main__", "warnings"}
 
 
 @pytest.mark.parametrize("descriptors", [6, 9, 16])
@@ -407,6 +404,12 @@ def test_what_it_leaves_behind_keeps_the_lock(shell: Shell, options: str) -> Non
     (shell.folder / "fifo").write_text("\n")
     assert outcome(holder)[0] == 3
     eventually(lambda: ended(left))
+
+
+def test_with_close_the_command_inherits_nothing_that_keeps_the_place(shell: Shell) -> None:
+    looks = ("sh", "-c", "ls -l /proc/$$/fd")
+    assert "cluster.db" in shell.run("lock", "x", *looks).stdout
+    assert "cluster.db" not in shell.run("lock", "-o", "x", *looks).stdout
 
 
 def test_what_it_leaves_behind_can_be_told_to_end(shell: Shell) -> None:

@@ -192,6 +192,8 @@ class Keeper:
 
     def _listen(self) -> bool:
         told, descriptors, _, _ = socket.recv_fds(self.line, 100, 1)
+        for descriptor in descriptors:  # or the command would inherit it, with -o too
+            os.set_inheritable(descriptor, False)
         self.keeps_us_in += descriptors
         match told.decode().split():
             case ["until", deadline]:
