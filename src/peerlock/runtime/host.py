@@ -98,7 +98,6 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        self.stepping = False  # who has the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
@@ -224,11 +223,10 @@ class Host:
         it was done: the presence is told, and loses what the node holds.  A signal handler
         that runs in the middle of one is refused.
         """
+        if self.is_ours:
+            raise Deadlock(INTERRUPTED)
         with self.guard:
-            if self.stepping:
-                raise Deadlock(INTERRUPTED)
             try:
-                self.stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -237,8 +235,14 @@ class Host:
                 with contextlib.suppress(RuntimeError):  # the loop may be closed
                     self.loop.call_soon_threadsafe(self._carry_out)
                 raise
-            finally:
-                self.stepping = False
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this thread has the guard: then a signal has interrupted its step.
+
+        No flag of our own: Ctrl-C may come before one could be taken back.
+        """
+        return bool(self.guard._is_owned())  # type: ignore[attr-defined]
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
