@@ -122,7 +122,8 @@ def another_user_joins(short_path: Path, mode: int) -> str:
     (short_path / "run").mkdir()
     os.chown(short_path / "run", 12345, 12345)
     text = (
-        "import os, peerlock\n"
+        "import os, peerlock, peerlock.membership.sqlite\n"
+        "peerlock.sync.join, peerlock.ClusterError  # while we may read them\n"
         "os.setgid(12345); os.setuid(12345)\n"
         "try:\n"
         f"    peerlock.sync.join('sqlite://{short_path}/files/c.db')\n"

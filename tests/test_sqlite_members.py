@@ -1,6 +1,7 @@
 """Members on one machine: their numbers when files are lost, their files, their clocks."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -344,7 +345,7 @@ def test_leases_go_on_while_the_machine_is_suspended(
 ) -> None:
     times = {time.CLOCK_BOOTTIME: 5000.0, time.CLOCK_MONOTONIC: 2000.0}
     monkeypatch.setattr(time, "clock_gettime", times.__getitem__)
-    assert clock.now() == 5000.0
+    assert runpy.run_path(clock.__file__)["now"]() == 5000.0
 
 
 JOINS = """
