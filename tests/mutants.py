@@ -676,13 +676,13 @@ MUTANTS = (
         ),
         breaks(
             "starvation",
-            'self.state == "H":\n            self.hand_over()\n\n',
-            "False:\n            self.hand_over()\n\n",
+            'self.state == "H":\n            self.hand_over()\n\n    def',
+            "False:\n            self.hand_over()\n\n    def",
         ),
         breaks(
             "invariant",
-            'elif self.state == "H":\n            self.hand_over()\n\n',
-            "else:\n            self.hand_over()\n\n",
+            'elif self.state == "H":\n            self.hand_over()\n\n    def',
+            "else:\n            self.hand_over()\n\n    def",
         ),
         breaks("invariant", "        newer[self.me - 1] = True\n", ""),
         breaks("remote error", "[ours > theirs for", "[ours >= theirs for", THREE_TWICE),

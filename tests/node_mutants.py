@@ -104,12 +104,13 @@ def duplicates_accepted(patch: Patch) -> None:
 
 
 def nothing_resent(patch: Patch) -> None:
-    patch.setattr(Link, "anew", lambda self: None)
+    patch.setattr(Link, "anew", lambda self: 0)
 
 
 def one_too_few_resent(patch: Patch) -> None:
-    def anew(self: Link) -> None:
+    def anew(self: Link) -> int:
         self._fresh = list(self._kept)[1:]
+        return 0
 
     patch.setattr(Link, "anew", anew)
 

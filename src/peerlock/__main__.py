@@ -31,7 +31,7 @@ def main() -> None:
                 signal(SIGINT, default_int_handler)
             run()
         finally:
-            if heeded:
+            if getsignal(SIGINT) is default_int_handler:  # or they have chosen
                 signal(SIGINT, SIG_DFL)
     except KeyboardInterrupt:  # it came between these lines and those of `run`
         end_by(SIGINT)
