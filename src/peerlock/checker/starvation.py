@@ -43,8 +43,7 @@ def starving(search: Search) -> Lasso | None:
 
 def successors(search: Search, state: int) -> Iterator[tuple[int, int]]:
     """(which move, where it leads)."""
-    begin, end = search.arrows_of(state)
-    for move, target in enumerate(search.arrows[begin:end]):
+    for move, target in enumerate(search.targets(state)):
         if target != NOWHERE:
             yield move, target
 
@@ -119,7 +118,7 @@ def duty(action: Action, fifo: bool) -> Duty | None:
 
 def duties(search: Search, state: int) -> list[Duty | None]:
     fifo = search.model.network.fifo
-    return [duty(action, fifo) for action in search.actions(search.states[state])]
+    return [duty(action, fifo) for action in search.actions(search.state(state))]
 
 
 def owed(search: Search, component: list[int]) -> set[Duty]:

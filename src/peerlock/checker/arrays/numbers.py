@@ -1,0 +1,117 @@
+"""Keys are numbered in the order in which they come: an exact open-addressing table.
+
+A key is one or more 64-bit words.  A slot of the table holds the number of a key, plus
+one; 0 is an empty slot.  Each probe compares the whole key, so two keys never share a
+number, whatever their hashes are.  All keys of a call are looked up together: in each
+round those at an empty slot claim it, one of them gets it, and each key is compared with
+the key that the slot then has.  A key that differs goes to the next slot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peerlock.checker.arrays.columns import Grown, Index
+
+Words = tuple[NDArray[np.uint64], ...]
+
+SPREAD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+FULL = 0.6  # share of the slots in use at which the table grows
+FIRST_BITS = 12
+BLOCK = 1 << 20  # keys that are moved together when the table grows
+
+
+class Numbers:
+    def __init__(self, words: int = 1) -> None:
+        self._keys = [Grown(np.uint64) for _ in range(words)]
+        self._resize(FIRST_BITS)
+
+    @classmethod
+    def of(cls, words: Words) -> Numbers:
+        """Keys that are known to differ, numbered in this order."""
+        numbers = cls(len(words))
+        for ours, word in zip(numbers._keys, words, strict=True):
+            ours.extend(word)
+        numbers._resize(numbers._bits_for(len(numbers)))
+        return numbers
+
+    def __len__(self) -> int:
+        return self._keys[0].size
+
+    @property
+    def keys(self) -> Words:
+        return tuple(word.values for word in self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        return self._slots.nbytes + sum(word.nbytes for word in self._keys)
+
+    def grows_by(self, more: int) -> int:
+        """How many bytes more the table takes if so many keys are added."""
+        grown = self._bits_for(len(self) + more) > self._bits
+        return self._slots.nbytes * 2 if grown else 0
+
+    def number(self, words: Words) -> tuple[NDArray[np.uint32], Index]:
+        """The number of each key, and where those stand that were not known, in order."""
+        count = len(words[0])
+        if self._bits_for(len(self) + count) > self._bits:
+            self._resize(self._bits_for(len(self) + count))
+        found = np.empty(count, np.uint32)
+        rest, slots = np.arange(count), self._slots_of(words)
+        fresh: list[Index] = []
+        while len(rest):
+            held = self._slots[slots]
+            empty = np.flatnonzero(held == 0)
+            if len(empty):
+                fresh.append(self._claim(words, rest[empty], slots[empty]))
+                held[empty] = self._slots[slots[empty]]
+            held -= 1
+            found[rest] = held
+            other = np.flatnonzero(self._differ(words, rest, held))
+            rest, slots = rest[other], slots[other] + 1 & self._mask
+        return found, np.concatenate(fresh) if fresh else np.empty(0, np.intp)
+
+    def _claim(self, words: Words, rest: Index, slots: Index) -> Index:
+        """Of those that want one slot the first gets it, with the next number."""
+        self._slots[slots[::-1]] = rest[::-1]
+        won = np.flatnonzero(self._slots[slots] == rest)
+        begin, first = len(self), rest[won]
+        for ours, word in zip(self._keys, words, strict=True):
+            ours.extend(word[first])
+        self._slots[slots[won]] = np.arange(begin + 1, len(self) + 1, dtype=np.uint32)
+        return first
+
+    def _differ(self, words: Words, rest: Index, held: NDArray[np.uint32]) -> NDArray[Any]:
+        differ: NDArray[Any] = np.zeros(len(rest), np.bool_)
+        for ours, word in zip(self._keys, words, strict=True):
+            differ |= ours.values[held] != word[rest]
+        return differ
+
+    def _slots_of(self, words: Words) -> Index:
+        mixed = words[0] ^ words[0] >> np.uint64(31)
+        mixed = mixed * SPREAD[0]
+        for word in words[1:]:
+            mixed ^= word ^ mixed >> np.uint64(29)
+            mixed *= SPREAD[1]
+        return (mixed >> np.uint64(64 - self._bits)).astype(np.intp)
+
+    def _bits_for(self, count: int) -> int:
+        return max(int(count / FULL).bit_length(), FIRST_BITS)
+
+    def _resize(self, bits: int) -> None:
+        self._bits, self._mask = bits, (1 << bits) - 1
+        self._slots = np.zeros(1 << bits, np.uint32)
+        for begin in range(0, len(self), BLOCK):
+            part = tuple(word[begin : begin + BLOCK] for word in self.keys)
+            self._place(np.arange(begin, begin + len(part[0])), self._slots_of(part))
+
+    def _place(self, numbers: Index, slots: Index) -> None:
+        """Keys that are known to differ: each takes the next slot that is empty."""
+        while len(numbers):
+            empty = np.flatnonzero(self._slots[slots] == 0)
+            self._slots[slots[empty]] = numbers[empty] + 1
+            other = np.flatnonzero(self._slots[slots] != numbers + 1)
+            numbers, slots = numbers[other], slots[other] + 1 & self._mask
