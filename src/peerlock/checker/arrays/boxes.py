@@ -30,9 +30,13 @@ class Boxes:
         self.pushes: dict[Inbox, int] = {(): 0}  # letters that arrive together
         self._letters_of: list[Inbox] = [()]
         self.arrivals = Rows("letter", "box")  # a letter without its bit, or a fault
-        self.filled = Grid(self._fill_all)
-        self.granted = Memo(lambda some: self._each(some, self._grant))
-        self.cleared = Memo(lambda some: self._each(some, self._clear))
+        self.filled = Grid(lambda: (len(self._letters_of), len(self.boxes)), self._fill_all)
+        self.granted = Memo(
+            lambda: len(self.boxes), lambda some: self._each(some, self._grant)
+        )
+        self.cleared = Memo(
+            lambda: len(self.boxes), lambda some: self._each(some, self._clear)
+        )
 
     def number(self, box: Box) -> int:
         found = self._numbers.setdefault(box, len(self.boxes))

@@ -91,17 +91,21 @@ class Rows:
         """Whose each row is, as a position in `owners`, and which."""
         first, count = self.first.values[owners], self.count.values[owners]
         owner = np.repeat(np.arange(len(count)), count)
-        ends = np.cumsum(count)
-        return owner, np.arange(len(owner)) + np.repeat(first - (ends - count), count)
+        return owner, np.arange(len(owner)) + (first - (np.cumsum(count) - count)).take(
+            owner
+        )
 
 
 class Grid:
     """A function of two small integers that is computed once for each pair.
 
-    `compute` is given many pairs at a time.
+    `compute` is given many pairs at a time, and `size` says how many there may be of each.
     """
 
-    def __init__(self, compute: Callable[[Index, Index], Ints]) -> None:
+    def __init__(
+        self, size: Callable[[], tuple[int, int]], compute: Callable[[Index, Index], Ints]
+    ) -> None:
+        self._size = size
         self._compute = compute
         self._known: Ints = np.full((1, 1), -1, np.int32)
 
@@ -112,14 +116,15 @@ class Grid:
     def __call__(self, rows: Ints, columns: Ints) -> Ints:
         if not len(columns):
             return columns
-        self._reach(int(rows.max()) + 1, int(columns.max()) + 1)
+        self._reach(*self._size())
         width = self._known.shape[1]
-        at = rows.astype(np.intp) * width + columns
-        found = self._known.ravel().take(at)
+        at = rows * np.intp(width) + columns
+        found = self._known.reshape(-1).take(at)
         if found.min() < 0:
             missing = np.unique(at[found < 0])
-            self._known.ravel()[missing] = self._compute(missing // width, missing % width)
-            found = self._known.ravel().take(at)
+            new = self._compute(missing // width, missing % width)
+            self._known.reshape(-1)[missing] = new
+            found = self._known.reshape(-1).take(at)
         return found
 
     def _reach(self, rows: int, columns: int) -> None:
@@ -135,8 +140,8 @@ class Grid:
 class Memo(Grid):
     """The same of one small integer."""
 
-    def __init__(self, compute: Callable[[Index], Ints]) -> None:
-        super().__init__(lambda _, keys: compute(keys))
+    def __init__(self, size: Callable[[], int], compute: Callable[[Index], Ints]) -> None:
+        super().__init__(lambda: (1, size()), lambda _, keys: compute(keys))
 
     def of(self, keys: Ints) -> Ints:
         return self(np.zeros(1, np.intp), keys)

@@ -59,35 +59,48 @@ class Numbers:
         count = len(words[0])
         if self._bits_for(len(self) + count) > self._bits:
             self._resize(self._bits_for(len(self) + count))
-        found = np.empty(count, np.uint32)
-        rest, slots = np.arange(count), self._slots_of(words)
-        fresh: list[Index] = []
-        while len(rest):
-            held = self._slots[slots]
-            empty = np.flatnonzero(held == 0)
-            if len(empty):
-                fresh.append(self._claim(words, rest[empty], slots[empty]))
-                held[empty] = self._slots[slots[empty]]
-            held -= 1
-            found[rest] = held
-            other = np.flatnonzero(self._differ(words, rest, held))
-            rest, slots = rest[other], slots[other] + 1 & self._mask
+        found, fresh = self._settle(words, self._slots_of(words), None)
         return found, np.concatenate(fresh) if fresh else np.empty(0, np.intp)
 
-    def _claim(self, words: Words, rest: Index, slots: Index) -> Index:
+    def _settle(
+        self, words: Words, slots: Index, rest: Index | None
+    ) -> tuple[NDArray[np.uint32], list[Index]]:
+        """A round: claim the slots that are empty, compare, and settle the others.
+
+        `rest` says where the keys stood at first; None is where they stand.
+        """
+        fresh: list[Index] = []
+        found = self._slots.take(slots)
+        empty = np.flatnonzero(found == 0)
+        if len(empty):
+            first = self._claim(words, empty, slots.take(empty))
+            fresh.append(first if rest is None else rest.take(first))
+            found[empty] = self._slots.take(slots.take(empty))
+        found -= 1
+        other = np.flatnonzero(self._differ(words, found))
+        if len(other):
+            later = other if rest is None else rest.take(other)
+            keys = tuple(word.take(other) for word in words)
+            slots = slots.take(other) + 1 & self._mask
+            found[other], more = self._settle(keys, slots, later)
+            fresh += more
+        return found, fresh
+
+    def _claim(self, words: Words, empty: Index, slots: Index) -> Index:
         """Of those that want one slot the first gets it, with the next number."""
-        self._slots[slots[::-1]] = rest[::-1]
-        won = np.flatnonzero(self._slots[slots] == rest)
-        begin, first = len(self), rest[won]
+        self._slots[slots[::-1]] = empty[::-1]
+        won = np.flatnonzero(self._slots.take(slots) == empty)
+        begin, first = len(self), empty.take(won)
         for ours, word in zip(self._keys, words, strict=True):
-            ours.extend(word[first])
-        self._slots[slots[won]] = np.arange(begin + 1, len(self) + 1, dtype=np.uint32)
+            ours.extend(word.take(first))
+        numbers = np.arange(begin + 1, len(self) + 1, dtype=np.uint32)
+        self._slots[slots.take(won)] = numbers
         return first
 
-    def _differ(self, words: Words, rest: Index, held: NDArray[np.uint32]) -> NDArray[Any]:
-        differ: NDArray[Any] = np.zeros(len(rest), np.bool_)
-        for ours, word in zip(self._keys, words, strict=True):
-            differ |= ours.values[held] != word[rest]
+    def _differ(self, words: Words, found: NDArray[np.uint32]) -> NDArray[Any]:
+        differ: NDArray[Any] = self._keys[0].values.take(found) != words[0]
+        for ours, word in zip(self._keys[1:], words[1:], strict=True):
+            differ |= ours.values.take(found) != word
         return differ
 
     def _slots_of(self, words: Words) -> Index:

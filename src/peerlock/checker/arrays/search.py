@@ -167,8 +167,8 @@ class Chunk:
         for tables, sites in zip(search.tables, self.at, strict=True):
             tables.visit(sites)
         both = list(zip(search.tables, self.at, strict=True))
-        self.flags = [tables.flags.values[sites] for tables, sites in both]
-        self.total: Ints = sum(tables.total.values[sites] for tables, sites in both)
+        self.flags = [tables.flags.values.take(sites) for tables, sites in both]
+        self.total: Ints = sum(tables.total.values.take(sites) for tables, sites in both)
         self.ends = np.cumsum(self.total)
         count = int(self.ends[-1])
         self.following = [np.empty(count, np.uint64) for _ in words]
@@ -190,12 +190,14 @@ class Chunk:
         begin = self.ends - self.total
         for tables, sites in zip(self.search.tables, self.at, strict=True):
             for group in list(tables.groups.values()):
-                count = group.count.values[sites]
-                for number in range(int(count.max())):
+                count = group.count.values.take(sites)
+                most = int(count.max())
+                for number in range(most):
                     sources = np.flatnonzero(count > number)
-                    rows = group.first.values[sites[sources]] + number
-                    yield tables.index, group, sources, rows, begin[sources] + number
-                begin = begin + count
+                    rows = group.first.values.take(sites.take(sources)) + number
+                    yield tables.index, group, sources, rows, begin.take(sources) + number
+                if most:
+                    begin = begin + count
 
     def _make(
         self, node: int, group: Group, sources: Index, rows: Index, arrows: Index
@@ -220,17 +222,17 @@ class Chunk:
         self, node: int, group: Group, sources: Index, rows: Index, arrows: Index
     ) -> None:
         layout, tables = self.search.layout, self.search.tables
-        words: list[Ints] = [word[sources] for word in self.words]
-        layout.change(words, node, group["own"][rows] - self.at[node][sources])
+        words: list[Ints] = [word.take(sources) for word in self.words]
+        layout.change(words, node, group["own"].take(rows) - self.at[node].take(sources))
         clears = group.kind == GRANT and self.search.model.fences
         for other in self.nodes if clears else group.to:
             if other == node:
                 continue
-            before = then = self.at[other][sources]
+            before = then = self.at[other].take(sources)
             if clears:
                 then = tables[other].cleared.of(then)
             if other in group.to:
-                then = tables[other].pushed(group[f"to {other}"][rows], then)
+                then = tables[other].pushed(group[f"to {other}"].take(rows), then)
             layout.change(words, other, then - before)
         if group.kind >= FAULT:
             kind = len(tables) + group.kind - FAULT

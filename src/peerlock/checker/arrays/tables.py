@@ -78,8 +78,10 @@ class Tables:
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index
-        self.pushed = Grid(self._push_all)
-        self.cleared = Memo(self._clear_all)
+        self.pushed = Grid(
+            lambda: (len(self.boxes.pushes), len(self.numbers)), self._push_all
+        )
+        self.cleared = Memo(lambda: len(self.numbers), self._clear_all)
         self._local_flags = Grown(np.uint8)
         self._steps: list[Step] = []
         self._step_numbers: dict[Step, int] = {}
