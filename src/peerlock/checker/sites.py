@@ -438,22 +438,29 @@ class Sites:
                     armed.discard(name)
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
-        local = then._replace(
-            snapshot=self._peer.snapshot(), phase=phase, timers=tuple(sorted(armed))
-        )
+        snapshot = self._peer.snapshot()
+        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.reading)
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
-            pushes=(
-                self._posted([(to, number, after) for to, number, after in sends]),
-                self._posted(
-                    [(to, number, after or not granted) for to, number, after in sends]
-                ),
-            ),
+            pushes=self._posts(sends, granted),
             heard=heard,
             granted=granted,
             reading=then.reading,
-            beyond=within is not None and not within(local.snapshot),
+            beyond=within is not None and not within(snapshot),
+        )
+
+    def _posts(
+        self, sends: list[tuple[NodeId, int, bool]], granted: bool
+    ) -> tuple[Pushes, Pushes]:
+        """By a node that does not know of the latest grant, and by one that does."""
+        if not sends:
+            return (), ()
+        unaware = self._posted(sends)
+        if not self.model.fences:
+            return unaware, unaware
+        return unaware, self._posted(
+            [(to, m, after or not granted) for to, m, after in sends]
         )
 
     def _posted(self, sends: list[tuple[NodeId, int, bool]]) -> Pushes:

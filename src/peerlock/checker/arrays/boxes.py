@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from peerlock.checker.arrays.columns import Grid, Grown, Index, Ints, Memo, Rows
+from peerlock.checker.arrays.columns import Grown, Index, Ints, Rows
+from peerlock.checker.arrays.memo import Grid, Memo
 from peerlock.checker.letters import Inbox
 from peerlock.checker.sites import Sites
 
@@ -52,6 +53,8 @@ class Boxes:
 
     def describe(self) -> None:
         new = self.boxes[self.knows.size :]
+        if not new:
+            return
         self.knows.extend(np.array([knows for knows, _ in new], np.uint8))
         self.quiet.extend(
             np.array([not inbox or inbox == CLOSED[1] for _, inbox in new], np.uint8)

@@ -1,8 +1,8 @@
-"""Arrays that grow, rows in columns, and functions that are computed once."""
+"""Arrays that grow, and rows in columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -94,54 +94,3 @@ class Rows:
         return owner, np.arange(len(owner)) + (first - (np.cumsum(count) - count)).take(
             owner
         )
-
-
-class Grid:
-    """A function of two small integers that is computed once for each pair.
-
-    `compute` is given many pairs at a time, and `size` says how many there may be of each.
-    """
-
-    def __init__(
-        self, size: Callable[[], tuple[int, int]], compute: Callable[[Index, Index], Ints]
-    ) -> None:
-        self._size = size
-        self._compute = compute
-        self._known: Ints = np.full((1, 1), -1, np.int32)
-
-    @property
-    def nbytes(self) -> int:
-        return self._known.nbytes
-
-    def __call__(self, rows: Ints, columns: Ints) -> Ints:
-        if not len(columns):
-            return columns
-        self._reach(*self._size())
-        width = self._known.shape[1]
-        at = rows * np.intp(width) + columns
-        found = self._known.reshape(-1).take(at)
-        if found.min() < 0:
-            missing = np.unique(at[found < 0])
-            new = self._compute(missing // width, missing % width)
-            self._known.reshape(-1)[missing] = new
-            found = self._known.reshape(-1).take(at)
-        return found
-
-    def _reach(self, rows: int, columns: int) -> None:
-        height, width = self._known.shape
-        if rows <= height and columns <= width:
-            return
-        more = (max(height, rows * 5 // 4), max(width, columns * 3 // 2))
-        known = np.full(more, -1, np.int32)
-        known[:height, :width] = self._known
-        self._known = known
-
-
-class Memo(Grid):
-    """The same of one small integer."""
-
-    def __init__(self, size: Callable[[], int], compute: Callable[[Index], Ints]) -> None:
-        super().__init__(lambda: (1, size()), lambda _, keys: compute(keys))
-
-    def of(self, keys: Ints) -> Ints:
-        return self(np.zeros(1, np.intp), keys)

@@ -24,6 +24,33 @@ FIRST_BITS = 12
 BLOCK = 1 << 20  # keys that are moved together when the table grows
 
 
+class Interned:
+    """The same for fewer keys of one word, which come in small lots: a dictionary."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._keys = Grown(np.uint64)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return self._keys.values
+
+    @property
+    def nbytes(self) -> int:
+        return 100 * len(self)  # about
+
+    def number(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+        known, number = self._numbers, self._numbers.setdefault
+        found = np.array([number(key, len(known)) for key in keys.tolist()], np.int32)
+        if len(known) > self._keys.size:
+            self._keys.reach(len(known))
+            self._keys.values[found] = keys
+        return found
+
+
 class Numbers:
     def __init__(self, words: int = 1) -> None:
         self._keys = [Grown(np.uint64) for _ in range(words)]

@@ -48,6 +48,7 @@ class ArraySearch(Exploration):
         self.arrow_counts = Grown(np.uint16)
         self.graded = True  # each arrow leads one layer deeper
         self._transitions = 0
+        self._layer_end = 1
         self.layout = Layout([1] * model.nodes, [b + 1 for b in self.budgets])
         initial = super().initial()
         fields = [np.array([value]) for value in self._fields(initial)]
@@ -64,9 +65,9 @@ class ArraySearch(Exploration):
         return self._transitions
 
     def _crowded(self, limits: Limits) -> str | None:
-        """The arrows are given up before the search is."""
+        """The arrows are given up before the search is, if it can do without them."""
         more = self.seen.grows_by(ROOM)
-        if self.arrows is not None and limits.room(more):
+        if self.arrows is not None and self.model.requests and limits.room(more):
             self.arrows = None
             self.arrow_counts = Grown(np.uint16)
         return limits.room(more)
@@ -118,16 +119,13 @@ class ArraySearch(Exploration):
             step.ends, np.arange(len(step.real))[places][fresh], "right"
         )
         self.parents.extend((sources + begin).astype(np.uint32))
-        self.graded &= len(found) == 0 or int(found.min()) >= self._next_layer()
+        self.graded &= len(found) == 0 or int(found.min()) >= self._layer_end
         self._transitions += len(step.real) - step.impossible
         if self.arrows is not None:
             arrows = np.full(len(step.real), NOWHERE, np.uint32)
             arrows[places] = found
             self.arrows.extend(arrows)
             self.arrow_counts.extend(step.total)
-
-    def _next_layer(self) -> int:
-        return self._layer_end
 
     def deepen(self, limits: Limits) -> bool:
         self._layer_end = self.size
@@ -156,8 +154,8 @@ class ArraySearch(Exploration):
         self.seen = Numbers.of(tuple(np.concatenate(p) for p in zip(*parts, strict=True)))
 
 
-class Chunk:
-    """What some states lead to."""
+class Spots:
+    """Where some states are, and what may happen there."""
 
     def __init__(self, search: ArraySearch, words: Words) -> None:
         self.search = search
@@ -168,24 +166,11 @@ class Chunk:
             tables.visit(sites)
         both = list(zip(search.tables, self.at, strict=True))
         self.flags = [tables.flags.values.take(sites) for tables, sites in both]
-        self.total: Ints = sum(tables.total.values.take(sites) for tables, sites in both)
+        totals = [tables.total.values.take(sites) for tables, sites in both]
+        self.total: Ints = np.add.reduce(totals)
         self.ends = np.cumsum(self.total)
-        count = int(self.ends[-1])
-        self.following = [np.empty(count, np.uint64) for _ in words]
-        self.real = np.ones(count, np.bool_)  # arrows that lead to a state
-        self.nowhere = 0
-        self.impossible = 0
-        self.broken: int | None = None  # the first state with a move that must not be
-        for node, group, sources, rows, arrows in self._moves():
-            self._make(node, group, sources, rows, arrows)
 
-    def stuck(self) -> Ints:
-        """A node waits, and nothing happens unless another asks."""
-        every = np.bitwise_and.reduce(self.flags)
-        some = np.bitwise_or.reduce(self.flags)
-        return (every & STILL != 0) & (some & WAITING != 0)
-
-    def _moves(self) -> Iterator[tuple[int, Group, Index, Index, Index]]:
+    def moves(self) -> Iterator[tuple[int, Group, Index, Index, Index]]:
         """By node and group: the states that make them, the rows, and the arrows."""
         begin = self.ends - self.total
         for tables, sites in zip(self.search.tables, self.at, strict=True):
@@ -198,6 +183,35 @@ class Chunk:
                     yield tables.index, group, sources, rows, begin.take(sources) + number
                 if most:
                     begin = begin + count
+
+    def column(self, name: str) -> Ints:
+        """Of each arrow: what the tables have of its move."""
+        found = np.empty(int(self.ends[-1]), np.int32)
+        for _, group, _, rows, arrows in self.moves():
+            found[arrows] = group[name].take(rows)
+        return found
+
+
+class Chunk(Spots):
+    """What some states lead to."""
+
+    def __init__(self, search: ArraySearch, words: Words) -> None:
+        super().__init__(search, words)
+        count = int(self.ends[-1])
+        self.following = [np.empty(count, np.uint64) for _ in words]
+        self.real = np.ones(count, np.bool_)  # arrows that lead to a state
+        self.nowhere = 0
+        self.impossible = 0
+        self.broken: int | None = None  # the first state with a move that must not be
+        for node, group, sources, rows, arrows in self.moves():
+            self._make(node, group, sources, rows, arrows)
+
+    def stuck(self) -> Ints:
+        """A node waits, and nothing happens unless another asks."""
+        every = np.bitwise_and.reduce(self.flags)
+        some = np.bitwise_or.reduce(self.flags)
+        found: Ints = (every & STILL != 0) & (some & WAITING != 0)
+        return found
 
     def _make(
         self, node: int, group: Group, sources: Index, rows: Index, arrows: Index
@@ -247,14 +261,16 @@ class Chunk:
             return quiet
         kind = group.kind - FAULT
         spent = self.search.layout.field(self.words, len(self.nodes) + kind)[sources]
-        return spent < self.search.budgets[kind]
+        left: Ints = spent < self.search.budgets[kind]
+        return left
 
     def _may_join(self, node: int, sources: Index, reading: Ints) -> Ints:
         others = [self.flags[k][sources] for k in self.nodes if k != node]
         inside = sum(((f & INSIDE != 0).astype(np.int32) for f in others), start=0)
         writing = sum(((f & (INSIDE | READING) == INSIDE) for f in others), start=0)
-        well: Ints = np.logical_and(reading, np.equal(writing, 0))
-        return np.logical_or(well, np.less(inside, self.search.model.capacity))
+        readers = np.logical_and(reading, np.equal(writing, 0))
+        well: Ints = np.logical_or(readers, np.less(inside, self.search.model.capacity))
+        return well
 
     def _break(self, sources: Index, arrows: Index) -> None:
         if len(sources):

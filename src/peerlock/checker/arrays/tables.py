@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerlock.checker.arrays.boxes import CLOSED, LOST, TWICE, Boxes
-from peerlock.checker.arrays.columns import Grid, Grown, Index, Ints, Memo, Rows
-from peerlock.checker.arrays.numbers import Numbers
+from peerlock.checker.arrays.columns import Grown, Index, Ints, Rows
+from peerlock.checker.arrays.memo import Grid, Memo
+from peerlock.checker.arrays.numbers import Interned
 from peerlock.checker.sites import FAULTS, Local, Outcome, Phase, Pushes, Sites, Step
 
 INSIDE, READING, WAITING, QUIET, STILL = 1, 2, 4, 8, 16  # what is so at a site
@@ -31,8 +32,8 @@ IDLE = ("request", "read", *FAULTS)  # steps that nothing is owed for
 LOW = np.uint64(0xFFFFFFFF)
 
 
-def key_of(high: Ints, low: Ints) -> tuple[NDArray[np.uint64]]:
-    return (high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64),)
+def key_of(high: Ints, low: Ints) -> NDArray[np.uint64]:
+    return high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
 
 
 def halves(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
@@ -43,7 +44,7 @@ class Group(Rows):
     """Moves that are made in the same way."""
 
     def __init__(self, kind: int, outlasting: bool, to: list[int]) -> None:
-        super().__init__("own", "reading", "sends", *(f"to {node}" for node in to))
+        super().__init__("own", "reading", "sends", "step", *(f"to {node}" for node in to))
         self.kind = kind
         self.outlasting = outlasting
         self.to = to  # the nodes that they may send messages to
@@ -58,14 +59,22 @@ class Moves:
     own: Ints  # the site there afterwards
     reading: Ints
     sends: Ints
+    step: Ints
     to: list[Ints]  # by node: which push that is there
     group: Ints
     busy: Ints
 
     def order(self, rows: Index) -> Moves:
-        columns = (self.owner, self.own, self.reading, self.sends, self.group, self.busy)
-        owner, own, reading, sends, group, busy = (column[rows] for column in columns)
-        return Moves(owner, own, reading, sends, [c[rows] for c in self.to], group, busy)
+        return Moves(
+            self.owner[rows],
+            self.own[rows],
+            self.reading[rows],
+            self.sends[rows],
+            self.step[rows],
+            [column[rows] for column in self.to],
+            self.group[rows],
+            self.busy[rows],
+        )
 
 
 class Tables:
@@ -73,7 +82,7 @@ class Tables:
         self.sites = sites
         self.index = sites.index
         self.boxes = Boxes(sites)
-        self.numbers = Numbers()  # of the sites: a local state above a box
+        self.numbers = Interned()  # of the sites: a local state above a box
         self.flags = Grown(np.uint8)
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
@@ -83,11 +92,11 @@ class Tables:
         )
         self.cleared = Memo(lambda: len(self.numbers), self._clear_all)
         self._local_flags = Grown(np.uint8)
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
         self._step_numbers: dict[Step, int] = {}
         self._busy = Grown(np.uint8)  # of a step: must it happen if it can?
         self._inputs = Rows("step", "outlasting")  # of a local state
-        self._outcomes = Numbers()  # of inputs: a local state above a step
+        self._outcomes = Interned()  # of inputs: a local state above a step
         nodes = range(sites.model.nodes)
         to = [f"{knows} to {node}" for knows in (0, 1) for node in nodes]
         self._results = Rows("local", "kind", "reading", "heard", "sends", *to)
@@ -100,15 +109,13 @@ class Tables:
     # Sites
 
     def number(self, locals_: Ints, boxes: Ints) -> Ints:
-        found, fresh = self.numbers.number(key_of(locals_, boxes))
-        if len(fresh):
+        found = self.numbers.number(key_of(locals_, boxes))
+        if len(self.numbers) > self.flags.size:
             self._describe_locals()
-            made, boxes = halves(self.numbers.keys[0][self.flags.size :])
+            made, boxes = halves(self.numbers.keys[self.flags.size :])
             quiet = self.boxes.quiet.values[boxes] * np.uint8(QUIET)
             self.flags.extend(self._local_flags.values[made] | quiet)
             self.total.reach(len(self.numbers))
-            for group in self.groups.values():
-                group.reach(len(self.numbers))
         return found
 
     def encode(self, site: int) -> int:
@@ -120,18 +127,20 @@ class Tables:
         return int(self.number(np.array([local]), np.array([box]))[0])
 
     def decode(self, number: int) -> int:
-        (local,), (box,) = halves(self.numbers.keys[0][number : number + 1])
+        (local,), (box,) = halves(self.numbers.keys[number : number + 1])
         knows, inbox = self.boxes.boxes[box]
         return self.sites.id((int(local), knows, () if inbox == CLOSED[1] else inbox))
 
     def by_site(self, fact: Callable[[Local], int], dtype: Any) -> Ints:
         """A fact about the local state of each site."""
         by_local = np.array([fact(local) for local in self.sites.locals], dtype)
-        return by_local[halves(self.numbers.keys[0])[0]]
+        return by_local[halves(self.numbers.keys)[0]]
 
     def _describe_locals(self) -> None:
         known = self._local_flags.size
         new = self.sites.locals[known:]
+        if not new:
+            return
         flags = [
             INSIDE * (local.phase is Phase.INSIDE)
             + WAITING * (local.phase is Phase.WAITING)
@@ -153,30 +162,31 @@ class Tables:
             yield Step("crash")
 
     def _step(self, step: Step) -> int:
-        found = self._step_numbers.setdefault(step, len(self._steps))
-        if found == len(self._steps):
-            self._steps.append(step)
+        found = self._step_numbers.setdefault(step, len(self.steps))
+        if found == len(self.steps):
+            self.steps.append(step)
             self._busy.extend(np.array([step.what not in IDLE], np.uint8))
         return found
 
     # What messages do to a site
 
     def _push_all(self, pushes: Index, sites: Index) -> Ints:
-        locals_, boxes = halves(self.numbers.keys[0][sites])
+        locals_, boxes = halves(self.numbers.keys[sites])
         return self.number(locals_, self.boxes.filled(pushes, boxes))
 
     def _clear_all(self, sites: Index) -> Ints:
-        locals_, boxes = halves(self.numbers.keys[0][sites])
+        locals_, boxes = halves(self.numbers.keys[sites])
         return self.number(locals_, self.boxes.cleared.of(boxes))
 
     # Outcomes of inputs
 
     def _outcome(self, locals_: Ints, steps: Ints) -> Ints:
-        found, fresh = self._outcomes.number(key_of(locals_, steps))
-        if len(fresh):
-            begin = len(self._outcomes) - len(fresh)
-            pairs = zip(*halves(self._outcomes.keys[0][begin:]), strict=True)
-            rows = [self._row(int(local), self._steps[step]) for local, step in pairs]
+        begin = len(self._outcomes)
+        found = self._outcomes.number(key_of(locals_, steps))
+        if len(self._outcomes) > begin:
+            new, inputs = halves(self._outcomes.keys[begin:])
+            pairs = zip(new.tolist(), inputs.tolist(), strict=True)
+            rows = [self._row(local, self.steps[step]) for local, step in pairs]
             self._results.add({n: [row] for n, row in enumerate(rows, begin)})
         return found
 
@@ -207,14 +217,16 @@ class Tables:
         new = np.unique(sites[self.total.values[sites] < 0])
         if not len(new):
             return
-        moves = self._moves(*halves(self.numbers.keys[0][new]))
+        moves = self._moves(*halves(self.numbers.keys[new]))
         moves = moves.order(np.argsort(moves.owner, kind="stable"))
         for number in np.unique(moves.group).tolist():
             some = moves.order(np.flatnonzero(moves.group == number))
             counts = np.bincount(some.owner, minlength=len(new))
             group = self._group(number)
             to = [some.to[node] for node in group.to]
-            group.put(new, counts, [some.own, some.reading, some.sends, *to])
+            group.put(new, counts, [some.own, some.reading, some.sends, some.step, *to])
+        for group in self.groups.values():
+            group.reach(len(self.numbers))
         self.total.values[new] = np.bincount(moves.owner, minlength=len(new))
         busy = np.bincount(moves.owner, moves.busy, minlength=len(new))
         self.flags.values[new] |= (busy == 0).astype(np.uint8) * np.uint8(STILL)
@@ -235,6 +247,7 @@ class Tables:
             self._own_sites(locals_[owner], boxes[owner], box, kind, result),
             self._results["reading"][result],
             self._results["sends"][result],
+            step,
             to,
             self._groups(kind, outlasting, to),
             self._busy.values[step],
@@ -296,8 +309,7 @@ class Tables:
             rest, shape = divmod(number, nodes + 2)
             others = [node for node in range(nodes) if node != self.index]
             to = [shape] if shape < nodes else [] if shape == nodes else others
-            group = self.groups[number] = Group(rest >> 1, bool(rest & 1), to)
-            group.reach(len(self.numbers))
+            self.groups[number] = Group(rest >> 1, bool(rest & 1), to)
         return self.groups[number]
 
 
