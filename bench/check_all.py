@@ -13,14 +13,14 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-MAX_STATES = 40_000_000
+MAX_STATES = 1_000_000_000
 MAX_GIGABYTES = 6
 
 
 class Row(NamedTuple):
     name: str
     nodes: int
-    requests: int | None  # None is without end
+    requests: int | str | None  # by each, or by one node after the other; None: without end
     options: tuple[str, ...] = ()
 
 

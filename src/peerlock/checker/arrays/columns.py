@@ -24,9 +24,9 @@ class Grown:
     def values(self) -> NDArray[Any]:
         return self._array[: self.size]
 
-    @property
-    def nbytes(self) -> int:
-        return self._array.nbytes
+    def adopt(self, values: NDArray[Any]) -> None:
+        """Have these, which nobody else keeps."""
+        self._array, self.size = values, len(values)
 
     def extend(self, values: NDArray[Any]) -> None:
         begin = self.size
@@ -52,10 +52,6 @@ class Rows:
 
     def __getitem__(self, column: str) -> Ints:
         return self.columns[column].values
-
-    @property
-    def nbytes(self) -> int:
-        return sum(column.nbytes for column in self.columns.values())
 
     def add(self, rows: dict[int, list[tuple[int, ...]]]) -> None:
         """Those of some owners."""

@@ -56,7 +56,7 @@ def roomy(needed: list[int], growing: int) -> list[int]:
     """Widths for these: in one word if they fit, and the first share what is left over."""
     spare = BITS - sum(needed)
     if spare < 0:  # several words
-        wider = [min(bits + 4, BITS // 2) for bits in needed[:growing]]
+        wider = [min(bits + 4, BITS) for bits in needed[:growing]]
         return wider + needed[growing:]
     each, more = divmod(spare, growing)
     return [

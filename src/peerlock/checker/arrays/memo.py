@@ -28,10 +28,6 @@ class Grid:
         self._pairs: Numbers | None = None
         self._values = Grown(np.int32, fill=-1)
 
-    @property
-    def nbytes(self) -> int:
-        return self._known.nbytes + self._values.nbytes
-
     def __call__(self, rows: Ints, columns: Ints) -> Ints:
         if not len(columns):
             return columns

@@ -38,10 +38,6 @@ class Interned:
     def keys(self) -> NDArray[np.uint64]:
         return self._keys.values
 
-    @property
-    def nbytes(self) -> int:
-        return 100 * len(self)  # about
-
     def number(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         known, number = self._numbers, self._numbers.setdefault
         found = np.array([number(key, len(known)) for key in keys.tolist()], np.int32)
@@ -61,7 +57,7 @@ class Numbers:
         """Keys that are known to differ, numbered in this order."""
         numbers = cls(len(words))
         for ours, word in zip(numbers._keys, words, strict=True):
-            ours.extend(word)
+            ours.adopt(word)
         numbers._resize(numbers._bits_for(len(numbers)))
         return numbers
 
@@ -71,10 +67,6 @@ class Numbers:
     @property
     def keys(self) -> Words:
         return tuple(word.values for word in self._keys)
-
-    @property
-    def nbytes(self) -> int:
-        return self._slots.nbytes + sum(word.nbytes for word in self._keys)
 
     def grows_by(self, more: int) -> int:
         """How many bytes more the table takes if so many keys are added."""
@@ -86,32 +78,31 @@ class Numbers:
         count = len(words[0])
         if self._bits_for(len(self) + count) > self._bits:
             self._resize(self._bits_for(len(self) + count))
-        found, fresh = self._settle(words, self._slots_of(words), None)
-        return found, np.concatenate(fresh) if fresh else np.empty(0, np.intp)
-
-    def _settle(
-        self, words: Words, slots: Index, rest: Index | None
-    ) -> tuple[NDArray[np.uint32], list[Index]]:
-        """A round: claim the slots that are empty, compare, and settle the others.
-
-        `rest` says where the keys stood at first; None is where they stand.
-        """
+        found, slots = np.empty(0, np.uint32), self._slots_of(words)
+        rest: Index | None = None  # where the keys that are left stood; None: all are left
         fresh: list[Index] = []
-        found = self._slots.take(slots)
-        empty = np.flatnonzero(found == 0)
+        while rest is None or len(rest):
+            held, first = self._round(words, slots)
+            fresh.append(first if rest is None else rest.take(first))
+            other = np.flatnonzero(self._differ(words, held))
+            if rest is None:
+                found, rest = held, other
+            else:
+                found[rest] = held
+                rest = rest.take(other)
+            words = tuple(word.take(other) for word in words)
+            slots = slots.take(other) + 1 & self._mask
+        return found, np.concatenate(fresh)
+
+    def _round(self, words: Words, slots: Index) -> tuple[NDArray[np.uint32], Index]:
+        """The number that each slot has when all have claimed those that are empty."""
+        held = self._slots.take(slots)
+        first = empty = np.flatnonzero(held == 0)
         if len(empty):
             first = self._claim(words, empty, slots.take(empty))
-            fresh.append(first if rest is None else rest.take(first))
-            found[empty] = self._slots.take(slots.take(empty))
-        found -= 1
-        other = np.flatnonzero(self._differ(words, found))
-        if len(other):
-            later = other if rest is None else rest.take(other)
-            keys = tuple(word.take(other) for word in words)
-            slots = slots.take(other) + 1 & self._mask
-            found[other], more = self._settle(keys, slots, later)
-            fresh += more
-        return found, fresh
+            held[empty] = self._slots.take(slots.take(empty))
+        held -= 1
+        return held, first
 
     def _claim(self, words: Words, empty: Index, slots: Index) -> Index:
         """Of those that want one slot the first gets it, with the next number."""

@@ -146,12 +146,17 @@ class ArraySearch(Exploration):
 
     def _pack_anew(self) -> None:
         old, self.layout = self.layout, Layout(self._sizes(), [b + 1 for b in self.budgets])
-        parts: list[Words] = []
+        before = self.seen.keys
+        self.seen = Numbers()  # which frees the table
+        words = tuple(np.empty(self.size, np.uint64) for _ in range(self.layout.words))
         for begin in range(0, self.size, BLOCK):
-            block = tuple(word[begin : begin + BLOCK] for word in self.seen.keys)
-            fields = [old.field(block, number) for number in range(len(old.at))]
-            parts.append(self.layout.pack(fields))
-        self.seen = Numbers.of(tuple(np.concatenate(p) for p in zip(*parts, strict=True)))
+            block = slice(begin, begin + BLOCK)
+            some = tuple(word[block] for word in before)
+            fields = [old.field(some, number) for number in range(len(old.at))]
+            for word, packed in zip(words, self.layout.pack(fields), strict=True):
+                word[block] = packed
+        del before, some
+        self.seen = Numbers.of(words)
 
 
 class Spots:

@@ -101,11 +101,6 @@ class Tables:
         to = [f"{knows} to {node}" for knows in (0, 1) for node in nodes]
         self._results = Rows("local", "kind", "reading", "heard", "sends", *to)
 
-    @property
-    def nbytes(self) -> int:
-        groups = sum(group.nbytes for group in self.groups.values())
-        return self.numbers.nbytes + self.pushed.nbytes + groups
-
     # Sites
 
     def number(self, locals_: Ints, boxes: Ints) -> Ints:
