@@ -145,6 +145,7 @@ def _measures(
     assert isinstance(search, ArraySearch)
     if search.arrows is None:
         return None, None
+    search.seen.close()
     graph = Graph(search, poll)
     return on_arrays.max_messages_per_entry(graph), on_arrays.worst_overtaking(graph)
 

@@ -37,7 +37,7 @@ class Grown:
         """Have at least so many values; the new ones are the filling."""
         held = len(self._array)
         if size > held:
-            self._array.resize(max(size, held + held // 4 + 1024), refcheck=False)
+            self._array.resize(max(size, held + held // 8 + 1024), refcheck=False)
             if self._fill is not None:
                 self._array[held:] = self._fill
         self.size = max(size, self.size)

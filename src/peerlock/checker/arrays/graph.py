@@ -28,7 +28,8 @@ class Graph:
         self.size = search.size
         self.arrows = search.arrows.values
         counts = search.arrow_counts.values
-        self.first = np.zeros(self.size + 1, np.int64)  # where a state's arrows begin
+        wide = np.uint32 if len(self.arrows) < NOWHERE else np.int64
+        self.first: Ints = np.zeros(self.size + 1, wide)  # where a state's arrows begin
         np.cumsum(counts, out=self.first[1 : len(counts) + 1])
         self.first[len(counts) + 1 :] = len(self.arrows)  # states not looked at have none
 
@@ -70,12 +71,11 @@ class Graph:
 
     def leaving(self, states: Index) -> tuple[Index, Ints]:
         """The arrows that leave these: from which, as a position, and which."""
-        first = self.first.take(states)
-        count = self.first.take(states + 1) - first
+        first: Ints = self.first.take(states).astype(np.int64)
+        count: Ints = self.first.take(states + 1) - first
         owner = np.repeat(np.arange(len(states)), count)
-        return owner, np.arange(len(owner)) + (first - (np.cumsum(count) - count)).take(
-            owner
-        )
+        skipped = first - (np.cumsum(count) - count)
+        return owner, np.arange(len(owner)) + skipped.take(owner)
 
     def from_states(self, states: Index) -> tuple[Index, Ints]:
         """The arrows from these that lead somewhere: from which, and where to."""
@@ -90,6 +90,12 @@ class Graph:
         """Of each arrow that leaves these: how many messages are sent."""
         words = tuple(word.take(states) for word in self.search.seen.keys)
         return Spots(self.search, words).column("sends")
+
+    @cached_property
+    def only_messages(self) -> bool:
+        """Is each step a request, a leaving, or the arrival of another node's message?"""
+        timers = any(x.timers for sites in self.search.sites for x in sites.locals)
+        return not timers and not self.search.model.medium
 
     @cached_property
     def acyclic(self) -> bool:

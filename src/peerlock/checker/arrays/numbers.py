@@ -73,6 +73,10 @@ class Numbers:
         grown = self._bits_for(len(self) + more) > self._bits
         return self._slots.nbytes * 2 if grown else 0
 
+    def close(self) -> None:
+        """Give up the table: no key is looked up any more."""
+        self._slots = np.empty(0, np.uint32)
+
     def number(self, words: Words) -> tuple[NDArray[np.uint32], Index]:
         """The number of each key, and where those stand that were not known, in order."""
         count = len(words[0])

@@ -99,9 +99,13 @@ class ArraySearch(Exploration):
         steps: list[tuple[int, int]] = []
         while number:
             parent = int(self.parents.values[number])
-            steps.append((parent, self.targets(parent).index(number)))
+            steps.append(self.step(parent, number))
             number = parent
         return steps[::-1]
+
+    def step(self, number: int, then: int) -> tuple[int, int]:
+        """From one state to another: the first, and which of its moves."""
+        return number, self.following(self.state(number)).index(self.state(then))
 
     # All states of a chunk
 

@@ -5,8 +5,6 @@ What is looked for is what `checker.starvation` looks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from peerlock.checker.arrays.columns import Index, Ints
@@ -22,24 +20,25 @@ NONE = -1  # no duty
 def starving(graph: Graph) -> Lasso | None:
     """Of all nodes that can starve, the one and the place found with the fewest steps."""
     search, waiting = graph.search, graph.waiting()
-    duties = [duties_of(tables) for tables in search.tables]
     found: list[tuple[int, int, list[int]]] = []
     for node in range(search.model.nodes):
-        components = knots(graph, waiting >> node & 1 != 0)
-        fair = (c.tolist() for c in components if is_fair(graph, c, duties))
-        found += [(c[0], node + 1, c) for c in fair]
+        knot = knots(graph, waiting >> node & 1 != 0)
+        for number in fair(graph, knot).tolist():
+            members = np.flatnonzero(knot == number).tolist()
+            found.append((members[0], node + 1, members))
     if not found:
         return None
     begin, who, members = min(found)
     return Lasso(who, search.path(begin), round_trip(search, begin, set(members)))
 
 
-def knots(graph: Graph, region: Ints) -> Iterator[Index]:
-    """The strongly connected components that have an arrow in them, in ascending order.
+def knots(graph: Graph, region: Ints) -> Ints:
+    """Of each state: which strongly connected component with an arrow in it, or NONE.
 
     Each state takes the highest number from which it can be reached.  Those that reach the
     state of that number, on a way on which all have it, are a component.
     """
+    knot = np.full(graph.size, NONE, np.int64)
     sources, targets = trimmed(graph, *arrows_within(graph, region))
     while len(sources):
         highest = np.arange(graph.size)
@@ -50,13 +49,11 @@ def knots(graph: Graph, region: Ints) -> Iterator[Index]:
         ends = np.unique(targets)
         back[ends[highest.take(ends) == ends]] = 1
         spread(back, targets, sources)
-        inside = (back.take(sources) & back.take(targets)) != 0
-        members = np.unique(sources[inside])
-        order = members[np.argsort(highest.take(members), kind="stable")]
-        if len(order):
-            yield from np.split(order, np.flatnonzero(np.diff(highest.take(order))) + 1)
+        members = sources[(back.take(sources) & back.take(targets)) != 0]
+        knot[members] = highest.take(members)
         outside = (back.take(sources) | back.take(targets)) == 0
         sources, targets = trimmed(graph, sources[outside], targets[outside])
+    return knot
 
 
 def trimmed(graph: Graph, sources: Index, targets: Index) -> tuple[Index, Index]:
@@ -106,20 +103,33 @@ def duties_of(tables: Tables) -> Ints:
     return np.array(found, np.int64) * len(tables.everybody) + tables.index
 
 
-def is_fair(graph: Graph, component: Index, duties: list[Ints]) -> bool:
-    """A round through all of it, and as often as one likes, leaves nothing undone."""
-    members = np.zeros(graph.size, np.bool_)
-    members[component] = True
-    owner, arrows = graph.leaving(component)
-    words = tuple(word.take(component) for word in graph.search.seen.keys)
-    done = fulfilled(Spots(graph.search, words), duties)
-    targets = graph.arrows.take(arrows)
-    inside = (targets != NOWHERE) & members.take(np.where(targets == NOWHERE, 0, targets))
-    must = done >= 0
-    each = np.unique(owner[must] << 32 | done[must]) & 0xFFFFFFFF
-    possible, often = np.unique(each, return_counts=True)
-    owed = possible[often == len(component)]
-    return bool(np.isin(owed, done[inside]).all())
+def fair(graph: Graph, knot: Ints) -> Index:
+    """The components that a round through leaves nothing undone in.
+
+    What is possible in all states of one must be done by an arrow in it.
+    """
+    duties = [duties_of(tables) for tables in graph.search.tables]
+    possible, done = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    members = np.flatnonzero(knot != NONE)
+    for states in graph.pieces(members):
+        owner, arrows = graph.leaving(states)
+        words = tuple(word.take(states) for word in graph.search.seen.keys)
+        duty = fulfilled(Spots(graph.search, words), duties)
+        targets = graph.arrows.take(arrows)
+        here = knot.take(states)
+        must = np.flatnonzero(duty >= 0)
+        each = np.unique(owner.take(must) << 32 | duty.take(must))
+        possible.append(here.take(each >> 32) << 32 | each & 0xFFFFFFFF)
+        inside = must[
+            knot.take(targets.take(must), mode="clip") == here.take(owner.take(must))
+        ]
+        inside = inside[targets.take(inside) != NOWHERE]
+        done.append(np.unique(here.take(owner.take(inside)) << 32 | duty.take(inside)))
+    numbers, sizes = np.unique(knot.take(members), return_counts=True)
+    pairs, often = np.unique(np.concatenate(possible), return_counts=True)
+    owed = pairs[often == sizes.take(np.searchsorted(numbers, pairs >> 32))]
+    undone = owed[~np.isin(owed, np.concatenate(done))] >> 32
+    return numbers[~np.isin(numbers, undone)]
 
 
 def fulfilled(spots: Spots, duties: list[Ints]) -> Ints:
