@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.arrays import layout, memo, numbers
 from peerlock.checker.arrays.numbers import Numbers
 from peerlock.checker.arrays.search import ArraySearch
