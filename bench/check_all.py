@@ -13,14 +13,14 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-MAX_STATES = 40_000_000
+MAX_STATES = 1_000_000_000
 MAX_GIGABYTES = 6
 
 
 class Row(NamedTuple):
     name: str
     nodes: int
-    requests: int | None  # None is without end
+    requests: int | str | None  # by each, or by one node after the other; None: without end
     options: tuple[str, ...] = ()
 
 
@@ -34,6 +34,7 @@ ROWS = (
     Row("central", 4, None),
     Row("lamport", 2, 3),
     Row("lamport", 3, 2),
+    Row("lamport", 4, 1),
     Row("lamport", 4, 1, ("--no-fences",)),
     Row("ricart-agrawala", 3, 2),
     Row("ricart-agrawala", 3, 3),
@@ -45,6 +46,8 @@ ROWS = (
     Row("maekawa", 3, 2, GRID),
     Row("maekawa", 4, 1, PLANE),
     Row("maekawa", 4, 1, GRID),
+    Row("maekawa", 7, "1,1,1,0,0,0,0", PLANE),
+    Row("maekawa", 7, "1,1,1,1,0,0,0", PLANE),
     Row("suzuki-kasami", 3, 2),
     Row("suzuki-kasami", 4, 1),
     Row("suzuki-kasami", 3, 2, RING),
@@ -54,9 +57,14 @@ ROWS = (
     Row("raymond", 4, 1),
     Row("raymond", 4, 2, LINE),
     Row("raymond", 4, None),
+    Row("raymond", 5, 1),
+    Row("raymond", 5, 2),
+    Row("raymond", 6, 1),
     Row("naimi-trehel", 3, 2),
     Row("naimi-trehel", 4, 1),
     Row("naimi-trehel", 4, 2),
+    Row("naimi-trehel", 5, 1),
+    Row("naimi-trehel", 6, 1),
     Row("naimi-trehel", 3, None),
     Row("token-ring", 3, 2),
     Row("token-ring", 4, 1),

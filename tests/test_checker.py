@@ -10,6 +10,7 @@ import pytest
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.ricart_agrawala import Reply, Request
+from peerlock.checker.arrays.search import ArraySearch
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.report import Verdict
@@ -19,6 +20,8 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.traces.trace import Kind, Step, Trace
 from tests.naive import explore
+
+each_search = pytest.mark.parametrize("large", [None, 0], ids=["plain", "arrays"])
 
 HOLDING = [a.name for a in CATALOGUE if a.family != "museum"]
 
@@ -231,11 +234,12 @@ def cluster(
     return model(name, nodes, requests, network, quorums, topology)
 
 
+@each_search
 @pytest.mark.parametrize(("size", "counts"), PINNED.items(), ids=str)
 def test_an_algorithm_holds_with_the_pinned_counts(
-    size: tuple[str, int, int, str], counts: tuple[object, ...]
+    size: tuple[str, int, int, str], counts: tuple[object, ...], large: int | None
 ) -> None:
-    report = check(cluster(*size))
+    report = check(cluster(*size), large=large)
     assert report.holds
     assert report.everyone_entered
     measured = (report.max_messages_per_entry, report.max_overtaken)
@@ -269,14 +273,15 @@ def test_the_fast_search_finds_what_a_naive_one_finds(
         model(name, nodes, requests, Network(fifo)),
         fences=False,
     )
-    search = Search(chosen)
-    search.run(Limits())
     found = explore(chosen)
-    assert search.exhausted
     assert not found.violated
-    assert search.coverage == found[:3]
+    for search in (Search(chosen), ArraySearch(chosen)):
+        search.run(Limits())
+        assert search.exhausted
+        assert search.coverage == found[:3]
 
 
+@each_search
 @pytest.mark.parametrize(
     "name",
     [
@@ -286,9 +291,11 @@ def test_the_fast_search_finds_what_a_naive_one_finds(
         "carvalho-roucairol-unaware",
     ],
 )
-def test_a_counterexample_is_as_short_as_a_naive_search_finds_it(name: str) -> None:
+def test_a_counterexample_is_as_short_as_a_naive_search_finds_it(
+    name: str, large: int | None
+) -> None:
     chosen = exhibit(name)
-    violation = check(chosen).violation
+    violation = check(chosen, large=large).violation
     assert violation is not None
     assert violation.depth == explore(chosen).depth
 
@@ -308,12 +315,13 @@ def test_fences_that_are_really_counted_grow(name: str) -> None:
 )
 @pytest.mark.parametrize("fifo", [True, False], ids=["fifo", "any order"])
 @pytest.mark.parametrize(("nodes", "requests"), [(2, 2), (3, 1)])
+@each_search
 def test_one_bit_finds_the_fence_that_a_counter_finds(
-    name: str, fifo: bool, nodes: int, requests: int
+    name: str, fifo: bool, nodes: int, requests: int, large: int | None
 ) -> None:
     """With room for all, nothing but the fences can go wrong."""
     chosen = replace(model(name, nodes, requests, Network(fifo)), capacity=nodes)
-    violation = check(chosen).violation
+    violation = check(chosen, large=large).violation
     found = explore(chosen)
     if violation is None:
         assert not found.violated
@@ -343,16 +351,20 @@ def careless(**changes: object) -> Model:
     return replace(simple, **changes)  # type: ignore[arg-type]
 
 
-def test_two_inside_are_found() -> None:
-    violation = check(careless()).violation
+@each_search
+def test_two_inside_are_found(large: int | None) -> None:
+    violation = check(careless(), large=large).violation
     assert violation is not None
     assert violation.property == "exclusion"
     assert violation.depth == 2
     assert violation.text == "1 and 2 are inside together"
 
 
-def test_a_fence_that_does_not_grow_is_found_without_anybody_meeting() -> None:
-    violation = check(careless(capacity=2)).violation
+@each_search
+def test_a_fence_that_does_not_grow_is_found_without_anybody_meeting(
+    large: int | None,
+) -> None:
+    violation = check(careless(capacity=2), large=large).violation
     assert violation is not None
     assert violation.property == "fence"
     assert [s.fence for s in violation.trace if s.kind is Kind.ENTER] == [1, 1]
@@ -375,8 +387,9 @@ def test_fences_grow_in_every_step_of_the_worst_schedule(name: str) -> None:
 # Counterexamples
 
 
-def test_maekawa_1985_deadlocks_on_the_grid_of_four() -> None:
-    violation = check(model("maekawa-1985", 4, 1, quorums="grid")).violation
+@each_search
+def test_maekawa_1985_deadlocks_on_the_grid_of_four(large: int | None) -> None:
+    violation = check(model("maekawa-1985", 4, 1, quorums="grid"), large=large).violation
     assert violation is not None
     assert (violation.property, violation.depth) == ("deadlock", 14)
     assert violation.trace.steps[-1].kind is Kind.VIOLATION
@@ -440,8 +453,11 @@ def test_senseless_requests_are_refused(requests: int | tuple[int, ...]) -> None
     ],
     ids=str,
 )
-def test_a_central_coordinator_survives_no_fault(network: Network, violated: str) -> None:
-    violation = check(model("central", 2, 1, network)).violation
+@each_search
+def test_a_central_coordinator_survives_no_fault(
+    network: Network, violated: str, large: int | None
+) -> None:
+    violation = check(model("central", 2, 1, network), large=large).violation
     assert violation is not None
     assert violation.property == violated
     must_be_a_run_with_faults(violation.trace)
@@ -464,10 +480,11 @@ def test_faults_are_spent_once() -> None:
     assert search.exhausted
 
 
-def test_who_crashes_may_come_back_with_its_memory_lost() -> None:
+@each_search
+def test_who_crashes_may_come_back_with_its_memory_lost(large: int | None) -> None:
     """Nobody is stuck as long as somebody may come back, who then has forgotten."""
     network = Network(False, crashes=1, returns=True)
-    violation = check(model("raymond", 2, (2, 1), network)).violation
+    violation = check(model("raymond", 2, (2, 1), network), large=large).violation
     assert violation is not None
     assert violation.property == "deadlock"
     kinds = [step.kind for step in violation.trace]
@@ -508,15 +525,19 @@ def hasty(outlasting: tuple[str, ...], requests: int | None = 1) -> Model:
     )
 
 
-def test_a_time_out_is_too_early_unless_it_outlasts_all_that_is_under_way() -> None:
-    violation = check(hasty(())).violation
+@each_search
+def test_a_time_out_is_too_early_unless_it_outlasts_all_that_is_under_way(
+    large: int | None,
+) -> None:
+    violation = check(hasty(()), large=large).violation
     assert violation is not None
     assert violation.property == "invariant"
-    assert check(hasty(("answers",))).holds
+    assert check(hasty(("answers",)), large=large).holds
 
 
-def test_moves_that_wait_for_a_time_out_are_no_transitions() -> None:
-    assert check(hasty(("answers",))).coverage == (5, 4, 4)
+@each_search
+def test_moves_that_wait_for_a_time_out_are_no_transitions(large: int | None) -> None:
+    assert check(hasty(("answers",)), large=large).coverage == (5, 4, 4)
 
 
 def test_a_report_says_what_it_assumes() -> None:
@@ -532,8 +553,11 @@ def test_a_report_says_what_it_assumes() -> None:
     ("name", "states"),
     [("central", 152), ("raymond", 152), ("naimi-trehel", 396), ("token-ring", 84)],
 )
-def test_nobody_starves_where_numbers_do_not_grow(name: str, states: int) -> None:
-    report = check(model(name, 3, None))
+@each_search
+def test_nobody_starves_where_numbers_do_not_grow(
+    name: str, states: int, large: int | None
+) -> None:
+    report = check(model(name, 3, None), large=large)
     assert report.holds
     assert report.coverage.states == states
 
@@ -544,9 +568,10 @@ def test_where_numbers_grow_the_search_has_no_end() -> None:
     assert report.violation is None
 
 
-def test_a_lasso_closes_and_its_loop_is_fair() -> None:
+@each_search
+def test_a_lasso_closes_and_its_loop_is_fair(large: int | None) -> None:
     """What is under way when the loop begins has arrived when it ends."""
-    violation = check(exhibit("central-lifo")).violation
+    violation = check(exhibit("central-lifo"), large=large).violation
     assert violation is not None
     assert violation.loop_from is not None
     must_be_a_run(violation.trace)

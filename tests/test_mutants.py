@@ -13,9 +13,12 @@ from tests.mutants import MUTANTS, Mutant
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=str)
 def test_a_mutant_is_caught(mutant: Mutant) -> None:
-    violation = check(mutant.model()).violation
-    assert violation is not None
-    assert violation.property == mutant.verdict
+    """With the same schedule length by both searches."""
+    plain, arrays = (check(mutant.model(), large=large).violation for large in (None, 0))
+    assert plain is not None
+    assert arrays is not None
+    assert plain.property == mutant.verdict
+    assert (arrays.property, arrays.depth) == (plain.property, plain.depth)
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.harmless], ids=str)

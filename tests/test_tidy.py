@@ -38,6 +38,7 @@ LAYERS: dict[str, set[str]] = {
 }
 LAYERS["cli"] = set(LAYERS)
 PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
+ARRAYS = PACKAGE / "checker" / "arrays"  # the one place there that may need NumPy
 
 # What would make a run depend on more than its seed.
 WORLDLY = {"asyncio", "socket", "time", "datetime", "threading", "multiprocessing", "os"}
@@ -81,11 +82,18 @@ def test_a_layer_imports_only_what_is_below_it(path: Path) -> None:
 def test_pure_layers_know_no_clock_no_network_and_no_third_party(path: Path) -> None:
     if layer_of(path) not in PURE:
         return
+    known = {"peerlock", "__future__"} | set(sys.stdlib_module_names)
+    known |= {"numpy"} if ARRAYS in path.parents else set()
     for module, name in imports(path):
         top = module.split(".")[0]
-        assert top in {"peerlock", "__future__"} | set(sys.stdlib_module_names), module
+        assert top in known, module
         assert top not in WORLDLY, f"{path}: {module}"
         assert top != "random" or name == "Random", f"{path}: random's global state"
+
+
+def test_the_checker_does_without_numpy_until_a_space_is_large() -> None:
+    code = "import sys, peerlock.cli.check; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 @each_source

@@ -1,35 +1,46 @@
-"""One check from beginning to end: search, measure, and report."""
+"""One check from beginning to end: search, measure, and report.
+
+A search begins as a plain loop.  If the space turns out to be large, and NumPy is there,
+it begins again on arrays, which take a while to set up and are quicker then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
+from importlib.util import find_spec
 
 from peerlock.checker import measures
 from peerlock.checker.model import Model
 from peerlock.checker.replay import replay
 from peerlock.checker.report import Verdict, Violation
-from peerlock.checker.search import Limits, Search
+from peerlock.checker.search import Exploration, Limits, Search
 from peerlock.checker.sites import Breach
 from peerlock.checker.starvation import Lasso, starving
 
 FIRST_LOOK = 1000  # states, before the first look for a loop
+LARGE = 2000  # states of a layer, from which on arrays are quicker
+
+
+class Stopped(Exception):
+    """The time for measuring is over."""
 
 
 def check(
     model: Model,
     limits: Limits | None = None,
     phase: Callable[[str], None] = lambda _: None,
+    large: int | None = LARGE,
 ) -> Verdict:
-    """Search every schedule.  `phase` is told what is being done, as that changes."""
-    search = Search(model)
+    """Search every schedule.
+
+    `phase` is told what is being done, as that changes.  Arrays are used from the first
+    layer on that has more than `large` states; None is never, 0 is at once.
+    """
     limits = limits or Limits()
     phase("searching")
-    lasso = None
-    if model.requests is None:
-        lasso = _search_for_ever(search, limits)
-    else:
-        search.run(limits)
+    search, lasso = _searched(model, limits, large)
     if search.breach is not None:
         return _report(search, _violation(search, search.breach))
     if lasso is not None:
@@ -37,30 +48,82 @@ def check(
     if not search.exhausted or model.requests is None:
         return _report(search, None)
     phase("measuring")
-    try:
-        return _measured(search)
-    except KeyboardInterrupt:
-        cut = "it was interrupted while measuring"
-        return replace(_report(search, None), complete=False, cut=cut)
+    return _measured(search, limits)
 
 
-def _search_for_ever(search: Search, limits: Limits) -> Lasso | None:
-    """Look for a loop each time that the states have doubled: there may be no end."""
+def _searched(
+    model: Model, limits: Limits, large: int | None
+) -> tuple[Exploration, Lasso | None]:
+    if large is None or find_spec("numpy") is None:
+        return _explore(Search(model), limits)
+    if large:
+        search, lasso = _explore(Search(model), limits, large)
+        if not _outgrown(search, large):
+            return search, lasso
+    from peerlock.checker.arrays.search import ArraySearch
+
+    return _explore(ArraySearch(model), limits)
+
+
+def _explore(
+    search: Exploration, limits: Limits, large: int | None = None
+) -> tuple[Exploration, Lasso | None]:
+    """With requests without end, look for a loop each time that the states have doubled:
+    there may be no end of them."""
     looked_at = FIRST_LOOK
     while search.deepen(limits):
-        if len(search.states) >= looked_at:
-            if (lasso := starving(search)) is not None:
-                return lasso
-            looked_at = 2 * len(search.states)
-    return starving(search) if search.breach is None else None
+        if _outgrown(search, large):
+            return search, None
+        if search.model.requests is None and search.size >= looked_at:
+            if (lasso := _starving(search, limits)) is not None:
+                return search, lasso
+            looked_at = 2 * search.size
+    if search.model.requests is not None or search.breach is not None:
+        return search, None
+    return search, _starving(search, limits)
 
 
-def _measured(search: Search) -> Verdict:
+def _outgrown(search: Exploration, large: int | None) -> bool:
+    """Has the layer that comes next so many states that arrays are quicker?"""
+    done = search.exhausted or search.cut or search.breach is not None
+    return large is not None and not done and search.size - search.layers[-1] > large
+
+
+def _starving(search: Exploration, limits: Limits) -> Lasso | None:
+    try:
+        if isinstance(search, Search):
+            return starving(search)
+        from peerlock.checker.arrays.graph import Graph
+        from peerlock.checker.arrays.search import ArraySearch
+        from peerlock.checker.arrays.starvation import starving as starving_on_arrays
+
+        assert isinstance(search, ArraySearch)
+        return starving_on_arrays(Graph(search, _poll(search, limits)))
+    except Stopped as stopped:
+        search.exhausted, search.cut = False, str(stopped)
+        return None
+
+
+def _poll(search: Exploration, limits: Limits) -> Callable[[], None]:
+    def poll() -> None:
+        if (reason := limits.stop(search.coverage)) is not None:
+            raise Stopped(reason)
+
+    return poll
+
+
+def _measured(search: Exploration, limits: Limits) -> Verdict:
     report = _report(search, None)
-    messages = measures.max_messages_per_entry(search)
-    worst = measures.worst_overtaking(search)
+    if search.model.network.faults:
+        return report
+    try:
+        messages, worst = _measures(search, _poll(search, limits))
+    except KeyboardInterrupt:
+        return replace(report, unmeasured="it was interrupted")
+    except Stopped as stopped:
+        return replace(report, unmeasured=str(stopped))
     if worst is None:
-        return replace(report, max_messages_per_entry=messages)
+        return replace(report, unmeasured="there was no memory left for it")
     return replace(
         report,
         max_messages_per_entry=messages,
@@ -69,7 +132,25 @@ def _measured(search: Search) -> Verdict:
     )
 
 
-def _report(search: Search, violation: Violation | None) -> Verdict:
+def _measures(
+    search: Exploration, poll: Callable[[], None]
+) -> tuple[Fraction | None, measures.Overtaking | None]:
+    if isinstance(search, Search):
+        messages = measures.max_messages_per_entry(search, poll)
+        return messages, measures.worst_overtaking(search, poll)
+    from peerlock.checker.arrays import measures as on_arrays
+    from peerlock.checker.arrays.graph import Graph
+    from peerlock.checker.arrays.search import ArraySearch
+
+    assert isinstance(search, ArraySearch)
+    if search.arrows is None:
+        return None, None
+    search.seen.close()
+    graph = Graph(search, poll)
+    return on_arrays.max_messages_per_entry(graph), on_arrays.worst_overtaking(graph)
+
+
+def _report(search: Exploration, violation: Violation | None) -> Verdict:
     return Verdict(
         model=search.model,
         coverage=search.coverage,
@@ -80,7 +161,7 @@ def _report(search: Search, violation: Violation | None) -> Verdict:
     )
 
 
-def _violation(search: Search, breach: Breach) -> Violation:
+def _violation(search: Exploration, breach: Breach) -> Violation:
     steps = search.path(search.broken_at)
     if search.broken_by is not None:
         steps.append((search.broken_at, search.broken_by))
@@ -88,7 +169,7 @@ def _violation(search: Search, breach: Breach) -> Violation:
     return Violation(breach.property, breach.text, len(steps), trace)
 
 
-def _starvation(search: Search, lasso: Lasso) -> Violation:
+def _starvation(search: Exploration, lasso: Lasso) -> Violation:
     stem, loop = len(lasso.stem), len(lasso.loop)
     text = (
         f"starvation: {lasso.node} waits for ever while steps {stem + 1} "

@@ -6,17 +6,20 @@ Both are read off the finished graph of states, so that no counter makes it larg
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 
-from peerlock.checker.search import NOWHERE, Search
+from peerlock.checker.search import NOWHERE, Exploration, Search
 from peerlock.checker.sites import MASK, Phase, Remembered
 from peerlock.core.peer import NodeId
 
+Poll = Callable[[], None]  # called now and then; it raises an exception to end it all
+OFTEN = 0x3FFF  # states between two calls, and some
 
-def everyone_entered(search: Search) -> bool:
+
+def everyone_entered(search: Exploration) -> bool:
     """Has every node that asks been inside in some schedule?"""
     return all(
         any(local.phase is Phase.INSIDE for local in sites.locals)
@@ -25,21 +28,21 @@ def everyone_entered(search: Search) -> bool:
     )
 
 
-def max_messages_per_entry(search: Search) -> Fraction | None:
+def max_messages_per_entry(search: Search, poll: Poll) -> Fraction | None:
     """Of all busy periods, the most messages by entries; None if there is no most.
 
     A busy period lasts from a state at rest, where nobody wants anything and nothing is
     under way, to the next.  One with a single entry has just the messages of that entry;
     when several compete, who can say for whom a message was?
     """
-    order = _in_order(search)
+    order = _in_order(search, poll)
     if order is None or search.model.requests is None or search.model.network.faults:
         return None
     entries, resting = _entries_so_far(search), _resting(search)
     begins = {entries[state] for state, rests in enumerate(resting) if rests}
     sends = [(Remembered(sites.sends), sites.shift) for sites in search.sites]
     return max(
-        (_busiest(search, order, entries, resting, sends, begin) for begin in begins),
+        (_busiest(search, order, entries, resting, sends, begin, poll) for begin in begins),
         default=None,
     )
 
@@ -53,7 +56,7 @@ class Overtaking:
     steps: list[tuple[int, int]]  # a schedule in which it is: states, and their moves
 
 
-def worst_overtaking(search: Search) -> Overtaking | None:
+def worst_overtaking(search: Search, poll: Poll) -> Overtaking | None:
     """None without an end of requests: there may be no worst."""
     if search.model.requests is None or search.model.network.faults:
         return None
@@ -63,7 +66,7 @@ def worst_overtaking(search: Search) -> Overtaking | None:
         by_entries[before].append(state)
     found: list[tuple[int, int, int, int]] = []
     for index in range(search.model.nodes):
-        worst = _overtaken(search, waits(search, index), entries, by_entries)
+        worst = _overtaken(search, waits(search, index), entries, by_entries, poll)
         found.append((*worst, index))
     most, begin, end, index = max(found)
     steps = search.path(begin) + _way(search, begin, end, waits(search, index))
@@ -87,7 +90,7 @@ def _way(search: Search, begin: int, end: int, region: bytearray) -> list[tuple[
     return steps[::-1]
 
 
-def _in_order(search: Search) -> array[int] | None:
+def _in_order(search: Search, poll: Poll) -> array[int] | None:
     """All states, each after those it is reached from; None if there is no such order."""
     arrows, first = search.arrows, _bounds(search)
     before = [0] * (len(search.states) + 1)  # arrows from states not yet in order
@@ -95,6 +98,8 @@ def _in_order(search: Search) -> array[int] | None:
         before[target if target != NOWHERE else -1] += 1
     order = array("I", [] if before[0] else [0])
     for state in order:  # which grows meanwhile
+        if not state & OFTEN:
+            poll()
         for target in arrows[first[state] : first[state + 1]]:
             if target != NOWHERE:
                 before[target] -= 1
@@ -110,12 +115,15 @@ def _busiest(
     resting: bytearray,
     sends: list[tuple[Remembered, int]],
     begin: int,
+    poll: Poll,
 ) -> Fraction:
     """Of the busy periods that begin after so many entries: the longest way to rest."""
     arrows, first = search.arrows, _bounds(search)
     sent = [-1] * len(order)  # messages since the beginning, if there was one
     most = Fraction(0)
     for state in order:
+        if not state & OFTEN:
+            poll()
         if resting[state] and entries[state] == begin:
             sent[state] = 0
         here = sent[state]
@@ -164,7 +172,11 @@ def _entries_so_far(search: Search) -> list[int]:
 
 
 def _overtaken(
-    search: Search, region: bytearray, entries: list[int], by_entries: list[array[int]]
+    search: Search,
+    region: bytearray,
+    entries: list[int],
+    by_entries: list[array[int]],
+    poll: Poll,
 ) -> tuple[int, int, int]:
     """Of all ways within the states in which a node waits, the one with most entries.
 
@@ -182,6 +194,8 @@ def _overtaken(
         todo = [source]
         while todo:
             state = todo.pop()
+            if not state & OFTEN:
+                poll()
             if entries[state] - entries[source] > most[0]:
                 most = (entries[state] - entries[source], source, state)
             for target in arrows[first[state] : first[state + 1]]:

@@ -38,6 +38,7 @@ class Verdict:
     max_messages_per_entry: Fraction | None = None  # None: unbounded, or not known
     max_overtaken: int | None = None
     overtaking: Trace | None = None  # a schedule in which somebody is overtaken so often
+    unmeasured: str = ""  # why these are not known though every schedule was covered
 
     @property
     def holds(self) -> bool:

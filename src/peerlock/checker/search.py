@@ -1,37 +1,26 @@
 """Breadth first over every schedule, so that the first counterexample is a shortest one.
 
-A state is one integer, a field per site, and above them how many faults were spent.  A
-step adds remembered differences to it.  States are numbered in the order in which they
-are found; the arrows between them are kept, for whoever wants to measure the schedules
-or to look for one that goes round for ever.
+States are numbered in the order in which they are found; the arrows between them are
+kept, for whoever wants to measure the schedules or to look for one that goes round for
+ever.  `Search` is a plain loop; `checker.arrays` has one for large spaces that extends
+`Exploration` too.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from peerlock.checker.model import Model
-from peerlock.checker.sites import (
-    FAULTS,
-    MASK,
-    WIDTH,
-    Action,
-    Breach,
-    Messages,
-    Phase,
-    Sites,
-    Special,
-)
-from peerlock.core.peer import NodeId, listed
+from peerlock.checker.sites import MASK, Action, Breach, Special
+from peerlock.checker.steps import BREACH, IMPOSSIBLE, Steps
 
 CHUNK = 20_000  # states between two looks at the limits
 NOWHERE = 0xFFFFFFFF  # an arrow to where the search does not go
-BREACH, BEYOND, IMPOSSIBLE = -1, -2, -3  # what stands for a state where there is none
-FAULT_WIDTH = 8
 
 
 class Coverage(NamedTuple):
@@ -44,36 +33,53 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop.  `stop` is asked now and then, and gives the reason or None."""
+    """When to stop: `stop` and `room` are asked now and then, and give the reason or None.
+
+    `room` is asked whether there is memory for so many bytes more.
+    """
 
     states: int = 5_000_000
     stop: Callable[[Coverage], str | None] = lambda _: None
+    room: Callable[[int], str | None] = lambda _: None
 
 
-class Search:
+class Exploration(Steps, ABC):
+    """What the searches share: layer by layer, until there is a reason to end."""
+
+    chunk = CHUNK
+
     def __init__(self, model: Model) -> None:
-        self.model = model
-        messages = Messages()
-        self.sites = [Sites(model, i, messages) for i in range(model.nodes)]
-        for sites in self.sites:
-            sites.everybody = self.sites
-        self.numbers: dict[int, int] = {}  # of the states
-        self.states: list[int] = []
-        self.arrows = array("I")  # the states that each state leads to, in order
-        self.first_arrow = array("Q")  # where a state's arrows begin
+        super().__init__(model)
         self.layers = [0]  # the first state of each depth
         self.breach: Breach | None = None
         self.broken_at = 0  # the state in which, or from which by the next
         self.broken_by: int | None = None  # of its moves, the breach comes about
         self.exhausted = False  # every schedule was covered
         self.cut = ""  # why the search was cut short, if it was
-        self._impossible = 0  # arrows that stand for moves that cannot be made
-        network = model.network
-        self._budgets = (network.losses, network.duplications, network.crashes)
 
-        initial = self.initial()
-        self.numbers[initial] = 0
-        self.states.append(initial)
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many states were found."""
+
+    @property
+    @abstractmethod
+    def transitions(self) -> int: ...
+
+    @abstractmethod
+    def state(self, number: int) -> int: ...
+
+    @abstractmethod
+    def targets(self, number: int) -> list[int]:
+        """The state that each of its actions leads to, or NOWHERE."""
+
+    @abstractmethod
+    def path(self, number: int) -> list[tuple[int, int]]:
+        """A shortest one, as pairs of a state and which of its moves to make."""
+
+    @abstractmethod
+    def _expand(self, begin: int, end: int) -> None:
+        """Find the successors of the states numbered from `begin` up to `end`."""
 
     def run(self, limits: Limits) -> None:
         while self.deepen(limits):
@@ -81,80 +87,75 @@ class Search:
 
     def deepen(self, limits: Limits) -> bool:
         """Go one layer deeper, if there is one and there is a reason to."""
-        begin, end = self.layers[-1], len(self.states)
-        for chunk in range(begin, end, CHUNK):
-            self._expand(chunk, min(chunk + CHUNK, end))
+        begin, end = self.layers[-1], self.size
+        for chunk in range(begin, end, self.chunk):
+            self._expand(chunk, min(chunk + self.chunk, end))
             self.cut = self._over(limits)
             if self.cut:
                 return False
-        self.exhausted = end == len(self.states) and self.breach is None
+        self.exhausted = end == self.size and self.breach is None
         if self.exhausted or self.breach is not None:
             return False
         self.layers.append(end)
         return True
 
     def _over(self, limits: Limits) -> str:
-        if len(self.states) > limits.states:
+        if self.size > limits.states:
             return f"the limit of {limits.states:,} states was reached"
-        return limits.stop(self.coverage) or ""
+        return limits.stop(self.coverage) or self._crowded(limits) or ""
+
+    def _crowded(self, limits: Limits) -> str | None:
+        return limits.room(0)
 
     @property
     def coverage(self) -> Coverage:
-        transitions = len(self.arrows) - self._impossible
-        return Coverage(len(self.states), transitions, len(self.layers) - 1)
+        return Coverage(self.size, self.transitions, len(self.layers) - 1)
 
-    # States
+    def schedule(self, steps: list[tuple[int, int]]) -> list[Action]:
+        return [self.actions(self.state(number))[move] for number, move in steps]
 
-    def initial(self) -> int:
-        """Every node has started, one after the other, and what they sent is under way."""
-        outcomes = [sites.start() for sites in self.sites]
-        fences = self.model.fences
-        at = [
-            sites.id((outcome.local, fences, ()))
-            for sites, outcome in zip(self.sites, outcomes, strict=True)
-        ]
-        state = self.join(at)
-        for outcome in outcomes:
-            for to, push in outcome.pushes[fences]:
-                state += push[self.split(state)[to]]
-        return state
+    def _report(self, breach: Breach, number: int, move: int | None) -> None:
+        """Of those found in one layer, one in a state is earlier than one by a move."""
+        if self.breach is None or (self.broken_by is not None and move is None):
+            self.breach, self.broken_at, self.broken_by = breach, number, move
 
-    def join(self, at: list[int]) -> int:
-        return sum(s << sites.shift for s, sites in zip(at, self.sites, strict=True))
 
-    def split(self, state: int) -> list[int]:
-        """The number of each site."""
-        return [state >> sites.shift & MASK for sites in self.sites]
+class Search(Exploration):
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        initial = self.initial()
+        self.numbers = {initial: 0}  # of the states
+        self.states = [initial]
+        self.arrows = array("I")  # the states that each state leads to, in order
+        self.first_arrow = array("Q")  # where a state's arrows begin
+        self._impossible = 0  # arrows that stand for moves that cannot be made
 
-    def phases(self, state: int) -> list[Phase]:
-        at = self.split(state)
-        return [sites.phase(s) for sites, s in zip(self.sites, at, strict=True)]
+    @property
+    def size(self) -> int:
+        return len(self.states)
 
-    def is_quiet(self, state: int) -> bool:
-        """Nothing is under way."""
-        at = self.split(state)
-        return not any(sites.sites[s][2] for sites, s in zip(self.sites, at, strict=True))
+    @property
+    def transitions(self) -> int:
+        return len(self.arrows) - self._impossible
 
-    def actions(self, state: int) -> list[Action]:
-        """What can happen in it, in the order of its arrows."""
-        at = self.split(state)
-        found: list[Action] = []
-        for sites, site in zip(self.sites, at, strict=True):
-            found += sites.actions[site]
-        return found
+    def state(self, number: int) -> int:
+        return self.states[number]
+
+    def targets(self, number: int) -> list[int]:
+        begin, end = self.arrows_of(number)
+        return list(self.arrows[begin:end])
 
     # The hot loop
 
     def _expand(self, begin: int, end: int) -> None:
-        """Find the successors of the states numbered from `begin` up to `end`."""
         states, arrows = self.states, self.arrows
         number_of = self.numbers.setdefault  # the number it has, or the one it gets
         add, point = states.append, arrows.append
         mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
-        shifts = [sites.shift for sites in self.sites]
+        shifts, mask = [sites.shift for sites in self.sites], MASK
         few = NOWHERE if self.model.network.faults else len(moves)
-        mask, fresh = MASK, len(states)
+        fresh = len(states)
         quiet: list[int] = []
         for number in range(begin, end):
             state = states[number]
@@ -182,113 +183,18 @@ class Search:
             if len(arrows) - start < few:
                 quiet.append(number)
         for number in quiet:
-            self._look_whether_stuck(number)
+            if (breach := self.stuck(states[number])) is not None:
+                self._report(breach, number, None)
 
     def _special(self, number: int, at: list[int], index: int, move: Special) -> int:
-        """The state that an unusual move leads to, or what stands for one."""
-        state = self.states[number]
-        if move.fault is not None:
-            return self._spend(state, at, move)
-        if move.outlasting and not self.is_quiet(state):
+        then = self.leads_to(self.states[number], at, index, move)
+        if then == IMPOSSIBLE:
             self._impossible += 1
-            return IMPOSSIBLE
-        if move.beyond:
-            return BEYOND
-        breach = move.breach
-        if move.granted and not self._may_join(at, move.reading):
-            breach = too_many({*self._inside(at), index + 1}, index + 1)
-        if breach is not None:
+        elif then == BREACH:
+            breach = self.breach_by(at, index, move)
+            assert breach is not None
             self._report(breach, number, len(self.arrows) - self.first_arrow[number])
-            return BREACH
-        return self._make(state + move.delta, at, index, move)
-
-    def _make(self, then: int, at: list[int], index: int, move: Special) -> int:
-        """Nobody else knows of a grant, and then it may send messages."""
-        if self.model.fences and move.granted:
-            at = at.copy()
-            for to, sites in enumerate(self.sites):
-                if to != index:
-                    change = sites.cleared[at[to]]
-                    then += change
-                    at[to] += change >> sites.shift
-        for to, push in move.pushes:
-            then += push[at[to]]
         return then
-
-    def _spend(self, state: int, at: list[int], move: Special) -> int:
-        kind = FAULTS.index(move.fault or "")
-        unit = 1 << self.model.nodes * WIDTH + kind * FAULT_WIDTH
-        if state // unit % (1 << FAULT_WIDTH) == self._budgets[kind]:
-            self._impossible += 1
-            return IMPOSSIBLE
-        then = state + unit + move.delta
-        for to, push in move.pushes:
-            then += push[at[to]]
-        return then
-
-    def _may_join(self, at: list[int], reading: bool) -> bool:
-        locals_ = [sites.local(site) for sites, site in zip(self.sites, at, strict=True)]
-        inside = [local for local in locals_ if local.phase is Phase.INSIDE]
-        if reading and all(local.reading for local in inside):
-            return True
-        return len(inside) < self.model.capacity
-
-    def _inside(self, at: list[int]) -> set[NodeId]:
-        return {
-            sites.me
-            for sites, site in zip(self.sites, at, strict=True)
-            if sites.phase(site) is Phase.INSIDE
-        }
-
-    # What goes wrong
-
-    def _report(self, breach: Breach, number: int, move: int | None) -> None:
-        """Of those found in one layer, one in a state is earlier than one by a move."""
-        if self.breach is None or (self.broken_by is not None and move is None):
-            self.breach, self.broken_at, self.broken_by = breach, number, move
-
-    def _look_whether_stuck(self, number: int) -> None:
-        """Somebody waits, and nothing happens unless somebody else asks too."""
-        state = self.states[number]
-        at = self.split(state)
-        if all(sites.still[site] for sites, site in zip(self.sites, at, strict=True)):
-            phases = enumerate(self.phases(state), 1)
-            waiting = {node for node, phase in phases if phase is Phase.WAITING}
-            if waiting:
-                self._report(stuck(waiting, self._helped(state)), number, None)
-
-    def _helped(self, state: int) -> bool:
-        """Would some of those who wait get in if the others asked once more?"""
-        waiting = [p is Phase.WAITING for p in self.phases(state)]
-        start = self.join(
-            [
-                sites.asking_again(site)
-                for sites, site in zip(self.sites, self.split(state), strict=True)
-            ]
-        )
-        seen, todo = {start}, [start]
-        while todo and len(seen) < CHUNK:
-            here = todo.pop()
-            phases = self.phases(here)
-            if any(w and p is Phase.INSIDE for w, p in zip(waiting, phases, strict=True)):
-                return True
-            fresh = set(self.successors(here)) - seen
-            seen |= fresh
-            todo += fresh
-        return False
-
-    def successors(self, state: int) -> Iterator[int]:
-        """On a network that makes no faults, and past whatever goes wrong on the way."""
-        at = self.split(state)
-        for sites, site in zip(self.sites, at, strict=True):
-            plain, special = sites.moves[site]
-            for delta, pushes in plain:
-                yield state + delta + sum(push[at[to]] for to, push in pushes)
-            for move in special:
-                if move.outlasting and not self.is_quiet(state):
-                    continue
-                if move.breach is None and move.fault is None and not move.beyond:
-                    yield self._make(state + move.delta, at, sites.index, move)
 
     # The way to a state
 
@@ -301,7 +207,6 @@ class Search:
         return (first[number] if number == last else end), end
 
     def path(self, number: int) -> list[tuple[int, int]]:
-        """A shortest one, as pairs of a state and which of its moves to make."""
         steps: list[tuple[int, int]] = []
         for depth in range(bisect_right(self.layers, number) - 2, -1, -1):
             begin, _ = self.arrows_of(self.layers[depth])
@@ -310,19 +215,3 @@ class Search:
             number = bisect_right(self.first_arrow, arrow) - 1
             steps.append((number, arrow - self.first_arrow[number]))
         return steps[::-1]
-
-    def schedule(self, steps: list[tuple[int, int]]) -> list[Action]:
-        return [self.actions(self.states[number])[move] for number, move in steps]
-
-
-def too_many(inside: set[NodeId], entering: NodeId) -> Breach:
-    return Breach("exclusion", entering, f"{listed(inside)} are inside together")
-
-
-def stuck(waiting: set[NodeId], helped: bool) -> Breach:
-    waits = f"{listed(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
-    if helped:
-        text = f"starvation: {waits}, and nothing happens until somebody else asks"
-        return Breach("starvation", min(waiting), text)
-    text = f"deadlock: {waits}, and nothing more can happen"
-    return Breach("deadlock", min(waiting), text)

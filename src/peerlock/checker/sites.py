@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from peerlock.checker.letters import Inbox, Letters
 from peerlock.checker.model import Model
 from peerlock.core.peer import (
     Broadcast,
@@ -58,13 +59,7 @@ GONE = Local((), Phase.CRASHED, 0)
 
 # The number of its Local, whether it knows of the latest grant, and the letters under
 # way to it, in an order that makes equal inboxes equal.
-Site = tuple[int, bool, tuple[int, ...]]
-
-
-class Letter(NamedTuple):
-    sender: NodeId
-    knows: bool
-    message: int
+Site = tuple[int, bool, Inbox]
 
 
 class Step(NamedTuple):
@@ -180,12 +175,13 @@ class Sites:
         self._messages = messages
         self._peer: Peer = model.make(self.me)
         self._fresh = self._peer.snapshot()
+        text = f"{self.me} is let in with a fence that does not grow"
+        self.stale_fence = Breach("fence", self.me, text)
         self._ids: dict[Site, int] = {}
         self._local_ids: dict[Local, int] = {}
         self._outcomes: dict[tuple[int, str, int, str], Outcome] = {}
         self._pushes: dict[tuple[int, ...], Push] = {}
-        self._letters: dict[int, Letter] = {}
-        self._senders = model.nodes + 1
+        self.letters = Letters(model)
 
     # Interning
 
@@ -207,65 +203,6 @@ class Sites:
 
     def phase(self, site: int) -> Phase:
         return self.local(site).phase
-
-    # Letters: (message * 2 + bit) * senders + sender
-
-    def letter(self, message: int, knows: bool, sender: NodeId) -> int:
-        return (message * 2 + knows) * self._senders + sender
-
-    def open(self, letter: int) -> Letter:
-        found = self._letters.get(letter)
-        if found is None:
-            rest, sender = divmod(letter, self._senders)
-            found = self._letters[letter] = Letter(sender, bool(rest & 1), rest >> 1)
-        return found
-
-    def _add(self, inbox: tuple[int, ...], letters: tuple[int, ...]) -> tuple[int, ...]:
-        """By sender, each one's in the order sent; or all in no order at all.
-
-        A medium puts them in order for all: who sends puts them into all inboxes at once.
-        """
-        if self.model.medium:
-            return inbox + letters
-        if not self.model.network.fifo:
-            return tuple(sorted(inbox + letters))
-        if not inbox:
-            return letters
-        senders = self._senders
-        return tuple(sorted(inbox + letters, key=lambda letter: letter % senders))
-
-    def _unaware(self, inbox: tuple[int, ...]) -> tuple[int, ...]:
-        """The same messages, none of which knows of the latest grant."""
-        found = [a - self._senders if self.open(a).knows else a for a in inbox]
-        in_order = self.model.network.fifo or self.model.medium
-        return tuple(found if in_order else sorted(found))
-
-    def _relevant(self, knows: bool, inbox: tuple[int, ...]) -> tuple[int, ...]:
-        """Without bits that tell the node nothing new: it knows, or will know by then."""
-        if knows:
-            return self._unaware(inbox)
-        network = self.model.network
-        if not network.fifo or network.losses:  # an earlier one may never come
-            return inbox
-        told: set[NodeId] = set()
-        found: list[int] = []
-        for letter in inbox:
-            sender, new, _ = self.open(letter)
-            found.append(letter - self._senders if new and sender in told else letter)
-            if new:
-                told.add(sender)
-        return tuple(found)
-
-    def _deliverable(self, inbox: tuple[int, ...]) -> Iterator[int]:
-        """Positions in the inbox: the first letter of each sender, or each letter once."""
-        if self.model.medium:
-            inbox = inbox[:1]
-        fifo, last = self.model.network.fifo, -1
-        for position, letter in enumerate(inbox):
-            key = letter % self._senders if fifo else letter
-            if key != last:
-                yield position
-            last = key
 
     # The beginning
 
@@ -295,13 +232,14 @@ class Sites:
         local, knows, inbox = self.sites[number]
         if self.locals[local].phase is Phase.CRASHED:
             return 0
-        inbox = self._add(inbox, letters)
-        return self._change(number, (local, knows, self._relevant(knows, inbox)))
+        return self._change(
+            number, (local, knows, self.letters.arrive(knows, inbox, letters))
+        )
 
     def _clear(self, number: int) -> int:
         """Somebody else was let in, and nothing here knows of it."""
         local, _, inbox = self.sites[number]
-        return self._change(number, (local, False, self._unaware(inbox)))
+        return self._change(number, (local, False, self.letters.unaware(inbox)))
 
     def _change(self, number: int, site: Site) -> int:
         return (self.id(site) - number) << self.shift
@@ -342,47 +280,53 @@ class Sites:
         site = self.sites[number]
         local_id, knows, inbox = site
         local, network = self.locals[local_id], self.model.network
-        if local.phase is Phase.CRASHED:
-            if network.returns:
-                yield RESTART, self._input(number, site, "restart")
-            return
-        if local.phase is Phase.IDLE and local.left:
-            yield REQUEST, self._input(number, site, "request")
-            if self.model.readers:
-                yield READ, self._input(number, site, "read")
-        if local.phase is Phase.INSIDE:
-            yield LEAVE, self._input(number, site, "leave")
-        for timer in local.timers:
-            yield Step("timer", 0, timer), self._time_out(number, site, timer)
-        for at in self._deliverable(inbox):
-            rest = inbox[:at] + inbox[at + 1 :]
-            letter = self.open(inbox[at])
-            left = self._unaware(rest) if letter.knows else rest
-            then = (local_id, knows or letter.knows, left)
+        for step in self.inputs(local):
+            yield step, self._own(number, site, step)
+        for at in self.letters.deliverable(inbox):
+            step = Step("receive", inbox[at])
             yield (
-                Step("receive", inbox[at]),
-                self._input(number, then, "receive", letter.message, letter.sender),
+                step,
+                self._input(number, (local_id, *self.letters.take(knows, inbox, at)), step),
             )
             if network.losses:
+                rest = inbox[:at] + inbox[at + 1 :]
                 yield Step("lose", inbox[at]), self._fault("lose", number, rest)
             if network.duplications:
-                twice = self._add(inbox, inbox[at : at + 1])
+                twice = self.letters.add(inbox, inbox[at : at + 1])
                 yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
-        if network.crashes:
-            gone = GONE._replace(left=local.left) if network.returns else GONE
-            delta = self._change(number, (self.local_id(gone), False, ()))
-            yield CRASH, Special(delta, self._obituary(), fault="crash")
+        if network.crashes and local.phase is not Phase.CRASHED:
+            delta = self._change(number, (self.gone(local), False, ()))
+            yield CRASH, Special(delta, self.obituary(), fault="crash")
 
-    def _obituary(self) -> Pushes:
+    def inputs(self, local: Local) -> Iterator[Step]:
+        """What the node, its user and its timers may do, whatever is under way."""
+        if local.phase is Phase.CRASHED:
+            if self.model.network.returns:
+                yield RESTART
+            return
+        if local.phase is Phase.IDLE and local.left:
+            yield REQUEST
+            if self.model.readers:
+                yield READ
+        if local.phase is Phase.INSIDE:
+            yield LEAVE
+        for timer in local.timers:
+            yield Step("timer", 0, timer)
+
+    def gone(self, local: Local) -> int:
+        returns = self.model.network.returns
+        return self.local_id(GONE._replace(left=local.left) if returns else GONE)
+
+    def obituary(self) -> Pushes:
         """For those who want to be told that the node is down."""
         if Down not in self._peer.messages:
             return ()
         number = self._messages.number(Down())
         return self._posted([(to, number, False) for to in self._peer.others()])
 
-    def _time_out(self, number: int, site: Site, timer: str) -> Plain | Special:
-        move = self._input(number, site, "timer", timer=timer)
-        if timer not in self.model.outlasting:
+    def _own(self, number: int, site: Site, step: Step) -> Plain | Special:
+        move = self._input(number, site, step)
+        if step.timer not in self.model.outlasting:
             return move
         special = move if isinstance(move, Special) else Special(*move)
         return special._replace(outlasting=True)
@@ -395,27 +339,15 @@ class Sites:
     def _action(self, step: Step) -> Action:
         if not step.letter:
             return Action(step.what, self.me, timer=step.timer)
-        sender, knows, message = self.open(step.letter)
+        sender, knows, message = self.letters.open(step.letter)
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
 
     # What the real peer makes of it
 
-    def _input(
-        self,
-        number: int,
-        site: Site,
-        what: str,
-        message: int = 0,
-        sender: NodeId = 0,
-        timer: str = "",
-    ) -> Plain | Special:
+    def _input(self, number: int, site: Site, step: Step) -> Plain | Special:
         local, knows, inbox = site
-        key = (local, what, message * self._senders + sender, timer)
-        outcome = self._outcomes.get(key)
-        if outcome is None:
-            outcome = self._ask_peer(local, what, message, sender, timer)
-            self._outcomes[key] = outcome
+        outcome = self.outcome(local, step)
         if outcome.granted or outcome.breach is not None or outcome.beyond:
             return self._unusual(number, site, outcome)
         delta = self._change(number, (outcome.local, knows, inbox + outcome.heard))
@@ -425,18 +357,30 @@ class Sites:
         _, knows, inbox = site
         breach, fences = outcome.breach, self.model.fences
         if breach is None and fences and outcome.granted and not knows:
-            text = f"{self.me} is let in with a fence that does not grow"
-            breach = Breach("fence", self.me, text)
+            breach = self.stale_fence
         if breach is not None or outcome.beyond:
             return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
-        then = (outcome.local, fences, self._unaware(inbox) + outcome.heard)
+        then = (outcome.local, fences, self.letters.unaware(inbox) + outcome.heard)
         delta = self._change(number, then)
         return Special(delta, outcome.pushes[knows], True, outcome.reading)
 
+    def outcome(self, local: int, step: Step) -> Outcome:
+        """Of an input that is not a fault; the bit of a letter does not matter."""
+        sender, message = 0, 0
+        if step.letter:
+            sender, _, message = self.letters.open(step.letter)
+        key = (local, step.what, message * self.letters.senders + sender, step.timer)
+        found = self._outcomes.get(key)
+        if found is None:
+            found = self._ask_peer(
+                self.locals[local], step.what, message, sender, step.timer
+            )
+            self._outcomes[key] = found
+        return found
+
     def _ask_peer(
-        self, local_id: int, what: str, message: int, sender: NodeId, timer: str
+        self, local: Local, what: str, message: int, sender: NodeId, timer: str
     ) -> Outcome:
-        local = self.locals[local_id]
         self._peer.restore(self._fresh if what == "restart" else local.snapshot)
         then = local
         try:
@@ -482,7 +426,7 @@ class Sites:
                     number = self._messages.number(message)
                     sends += [(to, number, granted) for to in self._peer.others()]
                     if self.model.medium:
-                        heard += (self.letter(number, False, self.me),)
+                        heard += (self.letters.letter(number, False, self.me),)
                 case Grant():
                     if phase is not Phase.WAITING:
                         text = f"{self.me} is let in without having asked"
@@ -494,29 +438,36 @@ class Sites:
                     armed.discard(name)
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
-        local = then._replace(
-            snapshot=self._peer.snapshot(), phase=phase, timers=tuple(sorted(armed))
-        )
+        snapshot = self._peer.snapshot()
+        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.reading)
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
-            pushes=(
-                self._posted([(to, number, after) for to, number, after in sends]),
-                self._posted(
-                    [(to, number, after or not granted) for to, number, after in sends]
-                ),
-            ),
+            pushes=self._posts(sends, granted),
             heard=heard,
             granted=granted,
             reading=then.reading,
-            beyond=within is not None and not within(local.snapshot),
+            beyond=within is not None and not within(snapshot),
+        )
+
+    def _posts(
+        self, sends: list[tuple[NodeId, int, bool]], granted: bool
+    ) -> tuple[Pushes, Pushes]:
+        """By a node that does not know of the latest grant, and by one that does."""
+        if not sends:
+            return (), ()
+        unaware = self._posted(sends)
+        if not self.model.fences:
+            return unaware, unaware
+        return unaware, self._posted(
+            [(to, m, after or not granted) for to, m, after in sends]
         )
 
     def _posted(self, sends: list[tuple[NodeId, int, bool]]) -> Pushes:
         """Messages as what they change elsewhere; each with whether it knows."""
         letters: dict[int, tuple[int, ...]] = {}
         for to, message, knows in sends:
-            letter = self.letter(message, knows and self.model.fences, self.me)
+            letter = self.letters.letter(message, knows and self.model.fences, self.me)
             letters[to - 1] = (*letters.get(to - 1, ()), letter)
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 

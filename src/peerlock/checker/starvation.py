@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from peerlock.checker.measures import waits
-from peerlock.checker.search import NOWHERE, Search
+from peerlock.checker.search import NOWHERE, Exploration, Search
 from peerlock.checker.sites import FAULTS, Action
 from peerlock.core.peer import NodeId
 
@@ -41,10 +41,9 @@ def starving(search: Search) -> Lasso | None:
     return Lasso(node, search.path(begin), round_trip(search, begin, set(component)))
 
 
-def successors(search: Search, state: int) -> Iterator[tuple[int, int]]:
+def successors(search: Exploration, state: int) -> Iterator[tuple[int, int]]:
     """(which move, where it leads)."""
-    begin, end = search.arrows_of(state)
-    for move, target in enumerate(search.arrows[begin:end]):
+    for move, target in enumerate(search.targets(state)):
         if target != NOWHERE:
             yield move, target
 
@@ -109,7 +108,7 @@ def _has_loop(search: Search, state: int) -> bool:
 
 def duty(action: Action, fifo: bool) -> Duty | None:
     """What this action fulfils.  A FIFO channel owes its first message, whichever it is."""
-    if action.what == "request" or action.what in FAULTS:
+    if action.what in ("request", "read", *FAULTS):
         return None
     if action.what == "receive":
         message = None if fifo else action.message
@@ -117,12 +116,12 @@ def duty(action: Action, fifo: bool) -> Duty | None:
     return (action.what, action.node, action.timer)
 
 
-def duties(search: Search, state: int) -> list[Duty | None]:
+def duties(search: Exploration, state: int) -> list[Duty | None]:
     fifo = search.model.network.fifo
-    return [duty(action, fifo) for action in search.actions(search.states[state])]
+    return [duty(action, fifo) for action in search.actions(search.state(state))]
 
 
-def owed(search: Search, component: list[int]) -> set[Duty]:
+def owed(search: Exploration, component: list[int]) -> set[Duty]:
     """What is possible in all of these states."""
     found = set(duties(search, component[0]))
     for state in component:
@@ -132,7 +131,7 @@ def owed(search: Search, component: list[int]) -> set[Duty]:
     return {d for d in found if d is not None}
 
 
-def is_fair(search: Search, component: list[int]) -> bool:
+def is_fair(search: Exploration, component: list[int]) -> bool:
     """A round through all of it, and as often as one likes, leaves nothing undone.
 
     If something is possible in all its states and no arrow inside does it, that is so
@@ -148,7 +147,7 @@ def is_fair(search: Search, component: list[int]) -> bool:
     return not undone
 
 
-def round_trip(search: Search, begin: int, members: set[int]) -> list[Step]:
+def round_trip(search: Exploration, begin: int, members: set[int]) -> list[Step]:
     """From a state back to it, with every duty done or not due somewhere on the way.
 
     Not always the shortest, but each stretch of it is.
@@ -169,7 +168,7 @@ def round_trip(search: Search, begin: int, members: set[int]) -> list[Step]:
 
 
 def _nearest(
-    search: Search, here: int, members: set[int], undone: set[Duty]
+    search: Exploration, here: int, members: set[int], undone: set[Duty]
 ) -> tuple[list[Step], int]:
     """The shortest walk on which one more duty is done, or is not due."""
 
@@ -180,7 +179,7 @@ def _nearest(
 
 
 def _walk(
-    search: Search,
+    search: Exploration,
     here: int,
     members: set[int],
     arrived: Callable[[int, Duty | None], bool],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -74,7 +75,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option(
     "--max-states",
     type=click.IntRange(0),
-    default=5_000_000,
+    default=100_000_000,
     show_default=True,
     help="Give up beyond so many.",
 )
@@ -82,10 +83,8 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option(
     "--max-memory",
     type=Finite(0),
-    default=6.0,
-    show_default=True,
     metavar="GB",
-    help="Give up when it takes more.",
+    help="Give up before it takes more.  [default: half of what is free]",
 )
 @trace_option(
     "Write the counterexample down, or if there is none the schedule with most overtaking"
@@ -98,7 +97,7 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     usage, 3 cut short: no violation was found, which proves nothing.
     """
     watch = Watch(options.pop("max_seconds"), options.pop("max_memory"))
-    limits = Limits(options.pop("max_states"), watch.stop)
+    limits = Limits(options.pop("max_states"), watch.stop, watch.room)
     chosen = model_from(**options)
     for path in paths:
         must_be_drawable(path)
@@ -162,6 +161,9 @@ def exit_code(report: Verdict) -> int:
     return HOLDS if report.complete else CUT_SHORT
 
 
+GRACE = 1.05  # of the time limit, until the alarm
+
+
 class OutOfTime(BaseException):
     """Not an Exception, as those that a search meets are bugs of the algorithm."""
 
@@ -169,9 +171,9 @@ class OutOfTime(BaseException):
 class Watch:
     """Looks at the clock, the memory and Ctrl-C while a search runs, and shows how far."""
 
-    def __init__(self, max_seconds: float | None, max_memory: float) -> None:
+    def __init__(self, max_seconds: float | None, max_memory: float | None) -> None:
         self.max_seconds = max_seconds
-        self.max_memory = max_memory
+        self.max_memory = gigabytes_free() / 2 if max_memory is None else max_memory
         self.began = time.perf_counter()
         self.interrupted = False
         self.doing = ""
@@ -182,8 +184,16 @@ class Watch:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
+    @property
+    def _passed(self) -> float:
+        """Since the process began."""
+        return time.perf_counter() - (start.began or self.began)
+
     def over(self, chosen: Model, limits: Limits) -> Verdict:
-        """The time limit ends it wherever it is, be it in the middle of measuring."""
+        """The search and the measuring look at the time limit themselves, now and then.
+
+        If one does not in time, an alarm ends it wherever it is.
+        """
         try:
             with self._signals(), self._display():
                 return check_model(chosen, limits, self.now)
@@ -197,9 +207,8 @@ class Watch:
         before = signal.signal(signal.SIGINT, self._interrupt)
         alarm = signal.signal(signal.SIGALRM, self._time_is_up)
         if self.max_seconds is not None:
-            passed = time.perf_counter() - (start.began or self.began)
-            left = max(self.max_seconds - passed, 1e-6)
-            signal.setitimer(signal.ITIMER_REAL, left)
+            left = GRACE * self.max_seconds - self._passed
+            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-6))
         try:
             yield
         finally:
@@ -233,8 +242,14 @@ class Watch:
         self._show()
         if self.interrupted:
             return "it was interrupted"
-        if gigabytes() > self.max_memory:
-            return f"the limit of {self.max_memory:g} GB of memory was reached"
+        if self.max_seconds is not None and self._passed > self.max_seconds:
+            return f"the limit of {self.max_seconds:g} seconds was reached"
+        return None
+
+    def room(self, more: int) -> str | None:
+        """Is there memory for so many bytes more?"""
+        if gigabytes() + more / 1e9 > self.max_memory:
+            return f"the limit of {self.max_memory:.3g} GB of memory was reached"
         return None
 
     def _show(self) -> None:
@@ -245,9 +260,21 @@ class Watch:
 
 
 def gigabytes() -> float:
-    """The most this process has had; Linux counts in kilobytes, macOS in bytes."""
+    """What this process has; where that is not told, the most it has had."""
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / 1e9
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (1e9 if sys.platform == "darwin" else 1e6)
+
+
+def gigabytes_free() -> float:
+    """What the system could give to a process now; where that is not told, a guess."""
+    with suppress(OSError):
+        table = Path("/proc/meminfo").read_text()
+        if found := re.search(r"MemAvailable: +(\d+) kB", table):
+            return int(found[1]) / 1e6
+    return 8.0
 
 
 # For programs
@@ -269,6 +296,7 @@ def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
         "everyone_entered": report.everyone_entered,
         "max_messages_per_entry": None if messages is None else float(messages),
         "max_overtaken": report.max_overtaken,
+        "unmeasured": report.unmeasured,
         "seconds": seconds,
     }
 
@@ -354,6 +382,8 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
 def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     if report.model.network.faults:
         return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
+    if report.unmeasured:
+        return [("messages per entry", f"not measured: {escape(report.unmeasured)}")]
     most = report.max_messages_per_entry
     messages = "without bound" if most is None else f"{float(most):.4g}"
     entry = algorithm(report.model.name)

@@ -1,0 +1,152 @@
+"""The search on arrays: its tables, its words, its limits, and when it is chosen."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
+from peerlock.checker.arrays import layout, memo, numbers
+from peerlock.checker.arrays.numbers import Numbers
+from peerlock.checker.arrays.search import ArraySearch
+from peerlock.checker.check import check
+from peerlock.checker.model import exhibit, model
+from peerlock.checker.search import Coverage, Limits, Search
+
+MUSEUM = [entry for entry in CATALOGUE if entry.family == "museum"]
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_keys_get_one_number_each_whatever_their_hashes_are(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if most of them want the same few slots."""
+    chance = random.Random(words)
+    monkeypatch.setattr(numbers, "SPREAD", (np.uint64(1 << 40),) * 2)
+    table, known = Numbers(words), dict[tuple[int, ...], int]()
+    for _ in range(50):
+        some = [tuple(chance.choices(range(40), k=words)) for _ in range(60)]
+        keys = np.array(some, np.uint64).T
+        found, fresh = table.number(tuple(keys))
+        new = {some[position] for position in fresh}
+        assert new == set(some) - set(known)
+        known |= {key: int(number) for key, number in zip(some, found, strict=True)}
+        assert [known[key] for key in some] == found.tolist()
+    assert sorted(known.values()) == list(range(len(known)))
+
+
+def test_a_table_of_pairs_that_is_too_large_is_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memo, "DENSE", 100)
+    assert check(model("ricart-agrawala", 3, 1), large=0).coverage == (2935, 9182, 18)
+
+
+@pytest.mark.parametrize("bits", [16, 20])
+def test_states_take_as_many_words_as_they_need(
+    bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "BITS", bits)
+    search = ArraySearch(model("ricart-agrawala", 3, 1))
+    search.run(Limits())
+    assert search.coverage == (2935, 9182, 18)
+    assert search.layout.words > 1
+
+
+@pytest.mark.parametrize("entry", MUSEUM, ids=lambda a: a.name)
+def test_the_museum_shows_its_verdicts_on_arrays_too(entry: Algorithm) -> None:
+    report = check(exhibit(entry.name), large=0)
+    if entry.verdict == "overtaking":
+        assert report.max_overtaken == 6
+    else:
+        assert report.violation is not None
+        assert report.violation.property == entry.verdict
+        assert (report.violation.loop_from is None) == bool(entry.exhibit.requests)
+
+
+def test_every_state_of_one_search_is_one_of_the_other() -> None:
+    chosen = model("maekawa", 3, 1, quorums="grid")
+    plain, arrays = Search(chosen), ArraySearch(chosen)
+    plain.run(Limits())
+    arrays.run(Limits())
+    told = [{descriptions(s, n) for n in range(s.size)} for s in (plain, arrays)]
+    assert told[0] == told[1]
+    assert len(told[0]) == plain.size
+
+
+def descriptions(search: Search | ArraySearch, number: int) -> tuple[object, ...]:
+    """A state in words that do not depend on which number things have."""
+    at = search.split(search.state(number))
+    found: list[object] = []
+    for sites, site in zip(search.sites, at, strict=True):
+        _, knows, inbox = sites.sites[site]
+        letters = [sites.letters.open(letter) for letter in inbox]
+        values = list(sites._messages.values)
+        under_way = tuple((x.sender, x.knows, repr(values[x.message])) for x in letters)
+        found.append((sites.local(site), knows, under_way))
+    return tuple(found)
+
+
+# When it is chosen
+
+
+def test_a_large_space_is_searched_on_arrays() -> None:
+    seen: list[Coverage] = []
+    limits = Limits(stop=lambda coverage: seen.append(coverage))
+    assert check(model("lamport", 3, 1), limits, large=100).coverage == (12457, 37024, 24)
+    assert len({c.depth for c in seen}) < len(seen)  # it began again
+
+
+def test_without_numpy_the_plain_search_does_it_all() -> None:
+    code = """
+import sys
+sys.modules["numpy"] = None
+from peerlock.checker.check import check
+from peerlock.checker.model import model
+assert check(model("lamport", 3, 1), large=100).holds
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# Limits
+
+
+def test_arrows_are_given_up_before_the_search_is() -> None:
+    """Then every schedule is covered, and what was not measured is said."""
+    asked: list[int] = []
+
+    def room(more: int) -> str | None:
+        asked.append(more)
+        return "no room" if len(asked) == 5 else None
+
+    report = check(model("ricart-agrawala", 3, 1), Limits(room=room), large=0)
+    assert report.holds
+    assert report.coverage == (2935, 9182, 18)
+    assert report.max_overtaken is None
+    assert "memory" in report.unmeasured
+
+
+@pytest.mark.parametrize("large", [None, 0])
+def test_a_search_without_room_is_cut_short_and_says_so(large: int | None) -> None:
+    limits = Limits(room=lambda _: "no room")
+    report = check(model("ricart-agrawala", 3, 1), limits, large=large)
+    assert not report.complete
+    assert report.cut == "no room"
+
+
+@pytest.mark.parametrize("large", [None, 0])
+def test_measuring_ends_when_the_time_is_over(large: int | None) -> None:
+    doing: list[str] = []
+
+    def stop(_: Coverage) -> str | None:
+        return "time is over" if doing[-1] == "measuring" else None
+
+    report = check(model("lamport", 3, 1), Limits(stop=stop), doing.append, large)
+    assert report.holds
+    assert report.unmeasured == "time is over"
+    assert report.max_messages_per_entry is None
