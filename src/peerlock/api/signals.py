@@ -30,7 +30,7 @@ def must_not_be_in_a_step() -> None:
 
 def is_in_a_step(host: Host) -> bool:
     """Of that node: this thread, and not another one."""
-    return host.is_ours
+    return host.in_our_step
 
 
 class Loss(threading.Event):

@@ -98,6 +98,7 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
+        self._stepping = False  # who has the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
@@ -223,10 +224,11 @@ class Host:
         it was done: the presence is told, and loses what the node holds.  A signal handler
         that runs in the middle of one is refused.
         """
-        if self.is_ours:
+        if self.in_our_step:
             raise Deadlock(INTERRUPTED)
         with self.guard:
             try:
+                self._stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -235,14 +237,16 @@ class Host:
                 with contextlib.suppress(RuntimeError):  # the loop may be closed
                     self.loop.call_soon_threadsafe(self._carry_out)
                 raise
+            finally:
+                self._stepping = False
 
     @property
-    def is_ours(self) -> bool:
-        """Whether this thread has the guard: then a signal has interrupted its step.
+    def in_our_step(self) -> bool:
+        """Whether this thread is in the middle of a step, which a signal has interrupted.
 
-        No flag of our own: Ctrl-C may come before one could be taken back.
+        The flag alone does not say so: Ctrl-C may come before it could be taken back.
         """
-        return bool(self.guard._is_owned())  # type: ignore[attr-defined]
+        return self._stepping and self.guard._is_owned()  # type: ignore[attr-defined]
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
