@@ -1,4 +1,4 @@
-"""One node's side of the way to another: in order, exactly once, within a view.
+"""One node's side of the way to another: in order, exactly once, while both are in.
 
 Connections may break.  Messages are numbered, kept until they are acknowledged, and sent
 again over the next connection; what arrives twice is dropped.  What was sent before a gap
@@ -54,13 +54,13 @@ class Link:
         self._last += 1
         return len(self._kept) >= FULL
 
-    def batch(self, to: MemberId, view: int, counter: int) -> Batch:
+    def batch(self, to: MemberId, fence: int) -> Batch:
         """What is new, and what we received."""
         messages = tuple(self._fresh)
         self._fresh.clear()
         self._told = self._received
         first = self._last - len(messages) + 1
-        return Batch(to, view, first, self._received, counter, messages)
+        return Batch(to, first, self._received, fence, messages)
 
     def anew(self) -> int:
         """A new connection: all that is not acknowledged is sent, how much of it again."""

@@ -115,9 +115,9 @@ def _halves(batch: Batch) -> tuple[Batch, Batch]:
 def _bare(message: Message) -> tuple[Any, ...]:
     if type(message) is not ToPeer:
         return (TAGS[type(message)], *message)
-    name, epoch, terms, sender, receiver, content = message
-    kind, take_apart = KINDS[terms.algorithm][type(content)]
-    return (TO_PEER, name, epoch, (*terms,), sender, receiver, kind, take_apart(content))
+    name, epoch, algorithm, sender, receiver, content = message
+    kind, take_apart = KINDS[algorithm][type(content)]
+    return (TO_PEER, name, epoch, algorithm, sender, receiver, kind, take_apart(content))
 
 
 TakeApart = Callable[[Any], tuple[Any, ...]]
@@ -175,7 +175,7 @@ def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
     *head, kind, content = astuple(struct)
-    make, decoder = MAKERS[struct.terms.algorithm][kind]
+    make, decoder = MAKERS[struct.algorithm][kind]
     return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
 
 
