@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 # put out; but our users are not to blame, and all other locks go on.
 NONSENSE = (LookupError, ValueError, OverflowError)
 
-NOTHING = Demand()  # is asked for by a member that waits for the next epoch
-
 # So many messages of an epoch to come are kept for a name.
 EARLY = 10_000
 
@@ -83,8 +81,9 @@ class Circles:
         self._clock = clock
         self._knobs = knobs
         self._statistics = statistics
-        # Those that wait for a word of their home, and what was asked for.
-        self._asked: dict[Lock, Demand] = {}
+        # Those that wait for a word of their home, and what was asked for; None: the next
+        # epoch.
+        self._asked: dict[Lock, Demand | None] = {}
         self._idle: dict[Lock, None] = {}  # not used since they were put here
         self._idle_for_longer: dict[Lock, None] = {}
         self._swept = clock()
@@ -226,7 +225,7 @@ class Circles:
             if stays:
                 lock.halt()
                 lock.stage, lock.forming = Stage.HALTED, epoch
-                self._asked[lock] = NOTHING
+                self._asked[lock] = None
             else:
                 lock.shut()
                 self.forget_if_unused(lock)
@@ -291,12 +290,14 @@ class Circles:
 
     def _ask_again(self, lock: Lock) -> None:
         """The home has changed; it may not know that we wait for it."""
-        home = self._succession.home(lock.name)
-        if lock.stage is Stage.HALTED:
-            floor = self._succession.floor(lock.name)
-            self._post(home, Stale(self.view, lock.name, floor))
+        wanted = self._asked[lock]
+        if wanted is not None:
+            self._ask_home(lock, wanted)
         else:
-            self._ask_home(lock, self._asked[lock])
+            floor = self._succession.floor(lock.name)
+            self._post(
+                self._succession.home(lock.name), Stale(self.view, lock.name, floor)
+            )
 
     # In order
 

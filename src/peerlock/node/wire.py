@@ -22,7 +22,7 @@ class Epoch(NamedTuple):
     """One run of an algorithm in a circle; never used twice, and growing per name."""
 
     reign: int  # the view in which its home became the home
-    count: int
+    number: int  # its home's count, over all names
 
 
 NEVER = Epoch(0, 0)
