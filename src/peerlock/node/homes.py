@@ -13,7 +13,7 @@ The *circle* of a name is the members that have it open.  The home keeps it:
   A reader at a name that nobody wanted to share so far re-forms it with an algorithm that
   has readers; whoever holds it then goes on holding it.
 - **Places.**  `Opened` gives the order in which holders enter again, and then the order in
-  which those that wait ask: the longest waiting first.
+  which those that wait ask: the longest waiting first, newcomers last, as they came.
 - **Taking over.**  A home that gets names from another home asks every member which of these
   it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about them.  A
   circle is adopted as it is if all of it report the same epoch and speak in it; every other
@@ -236,7 +236,7 @@ class Homes:
             present = {m: report for m, report in reports.items() if m in members}
             if present:
                 self._adopt(name, present)
-        for member, name, wish in taking.wishes:
+        for member, name, wish in sorted(taking.wishes, key=lambda w: w[2].since):
             if member in members:
                 self.open(member, name, wish)
 
@@ -319,8 +319,10 @@ class Homes:
             return
         holders = tuple(m for m, (told, _) in formed.items() if told.holds)
         since = {m: when for m, (told, when) in formed.items() if told.waited >= 0}
-        since |= {m: wish.since for m, wish in newcomers.items() if m not in since}
-        waiters = tuple(sorted(since, key=lambda member: since[member]))
+        waiters = (
+            *sorted(since, key=lambda member: since[member]),
+            *(member for member in newcomers if member not in since),
+        )
         assert entry.terms is not None
         start = entry.circle.index((*holders, *waiters, entry.circle[0])[0])
         entry.terms = entry.terms._replace(start=start)
