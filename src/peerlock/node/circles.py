@@ -272,7 +272,7 @@ class Circles:
         reports = list(self._reports(taken))
         for i in range(0, len(reports) + 1, REPORTS):
             some, more = tuple(reports[i : i + REPORTS]), i + REPORTS <= len(reports)
-            self._post(sender, Told(self.view, message.view, some, more))
+            self._post(sender, Told(self.view, message.question, some, more))
         for lock in taken:
             if lock.closing:
                 lock.closing = False

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from peerlock.core.peer import RemoteError
 from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import Demand, Terms, must_switch, objection, settle
 from peerlock.node.views import MemberId, View
@@ -39,6 +40,7 @@ from peerlock.node.wire import (
     Refused,
     Report,
     Tell,
+    Told,
 )
 
 Post = Callable[[MemberId, Message], None]
@@ -74,9 +76,11 @@ class Entry:
 class Taking:
     """The names of other homes are becoming ours."""
 
-    def __init__(self, me: MemberId, number: int, elders: Elders, before: Elders) -> None:
+    def __init__(
+        self, me: MemberId, question: int, elders: Elders, before: tuple[Elders, ...]
+    ) -> None:
         self.me = me
-        self.number = number
+        self.question = question
         self.elders = elders
         self.before = before
         self.awaited: set[MemberId] = set()
@@ -87,11 +91,14 @@ class Taking:
         return is_taken(name, self.me, self.elders, self.before)
 
 
-def is_taken(name: str, me: MemberId, elders: Elders, before: Elders) -> bool:
-    """Whether it is ours among these elders, and was not among those before."""
+def is_taken(
+    name: str, me: MemberId, elders: Elders, before: tuple[Elders, ...]
+) -> bool:
+    """Whether it is ours among these elders, and was not among all of those before; if
+    there were none before, all that is ours is new to us."""
     if home_among(name, elders) != me:
         return False
-    return not before or home_among(name, before) != me
+    return not before or any(home_among(name, those) != me for those in before)
 
 
 class Homes:
@@ -149,7 +156,7 @@ class Homes:
 
     def begin_anew(self) -> None:
         """Our reign was interrupted, and we have not seen by whom: ask everybody."""
-        self._settled = ()
+        self._settled, self._taking = (), None
         self._entries.clear()
         self._used_by.clear()
         self._take_over()
@@ -160,20 +167,25 @@ class Homes:
             self._drop(name)
 
     def _take_over(self) -> None:
-        elders = self._succession.elders
+        elders, unfinished = self._succession.elders, self._taking
         self._taking = None
         if self._me not in elders:
             self._settled = ()
             return
-        if self._settled and set(self._settled) <= set(elders):
+        if unfinished is not None:
+            before = unfinished.before and (*unfinished.before, unfinished.elders)
+        elif self._settled and set(self._settled) <= set(elders):
             self._settled = elders  # others have got names of ours, and we none of theirs
             return
-        taking = self._taking = Taking(self._me, self._view.number, elders, self._settled)
+        else:
+            before = (self._settled,) if self._settled else ()
+        self._count += 1
+        taking = self._taking = Taking(self._me, self._count, elders, before)
         taking.awaited = {member.id for member in self._view.members}
         for name in [name for name in self._entries if taking.covers(name)]:
             self._drop(name)  # what we knew of it is from an earlier reign
         for member in sorted(taking.awaited):
-            self._post(member, Tell(self._view.number, elders, self._settled))
+            self._post(member, Tell(self._view.number, self._count, elders, before))
 
     def _bury(self, gone: MemberId) -> None:
         for name in list(self._used_by.pop(gone, ())):
@@ -212,17 +224,17 @@ class Homes:
 
     # Taking over
 
-    def told(self, member: MemberId, asked_in: int, reports: tuple[Report, ...]) -> None:
+    def told(self, member: MemberId, message: Told) -> None:
         taking = self._taking
-        if taking is None or taking.number != asked_in or member not in taking.awaited:
-            return
-        for report in reports:
+        if taking is None or taking.question != message.question:
+            return  # we have asked again since
+        if member not in taking.awaited:
+            raise RemoteError(f"{member} answers what it was not asked")
+        for report in message.reports:
             if taking.covers(report.name):
                 taking.reports.setdefault(report.name, {})[member] = report
-
-    def told_all(self, member: MemberId, asked_in: int) -> None:
-        if self._taking and self._taking.number == asked_in:
-            self._taking.awaited.discard(member)
+        if not message.more:
+            taking.awaited.discard(member)
             self._taken_if_all_told()
 
     def _taken_if_all_told(self) -> None:

@@ -30,7 +30,7 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Lock, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
-from peerlock.node.succession import Succession
+from peerlock.node.succession import MEMBERS_PER_ELDER, Succession
 from peerlock.node.terms import must_be_possible
 from peerlock.node.turnstile import NotHeld, Turnstile
 from peerlock.node.views import MemberId, View
@@ -57,7 +57,12 @@ __all__ = ["Node", "NotHeld"]
 
 
 class Node:
-    def __init__(self, clock: Callable[[], float], knobs: Knobs | None = None) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        knobs: Knobs | None = None,
+        members_per_elder: int = MEMBERS_PER_ELDER,
+    ) -> None:
         self.clock = clock
         self.knobs = knobs or Knobs()
         self.me: MemberId = 0
@@ -65,7 +70,7 @@ class Node:
         self.member = False  # we are in this view, as far as we know
         self.statistics = Counts()
 
-        self._succession = Succession()
+        self._succession = Succession(members_per_elder)
         self._fences = Fences()
         self._mail = Mail(self._handle, self.statistics.messages)
         self.homes = Homes(self._mail.post, self._succession, clock)
@@ -89,7 +94,7 @@ class Node:
             Open: self._receive_open,
             Close: self._receive_close,
             Formed: self.homes.formed,
-            Told: self._receive_told,
+            Told: self.homes.told,
             Stale: self._receive_stale,
             Reform: circles.receive_reform,
             Opened: circles.receive_opened,
@@ -286,11 +291,6 @@ class Node:
     def _receive_close(self, sender: MemberId, message: Close) -> None:
         if self._is_mine(message.name):
             self.homes.close(sender, message.name, message.epoch)
-
-    def _receive_told(self, sender: MemberId, message: Told) -> None:
-        self.homes.told(sender, message.asked_in, message.reports)
-        if not message.more:
-            self.homes.told_all(sender, message.asked_in)
 
     def _receive_stale(self, sender: MemberId, message: Stale) -> None:
         """It has seen a home between us and ourselves, of which we know nothing."""

@@ -33,11 +33,6 @@ MOST_ELDERS = 8
 REMEMBERED = 64  # successions; nothing under way is older
 
 
-def elders_of(view: View) -> Elders:
-    count = min(MOST_ELDERS, max(1, len(view.members) // MEMBERS_PER_ELDER))
-    return tuple(member.id for member in view.members[:count])
-
-
 @lru_cache(maxsize=4096)
 def home_among(name: str, elders: Elders) -> MemberId:
     if len(elders) == 1:
@@ -46,55 +41,68 @@ def home_among(name: str, elders: Elders) -> MemberId:
     return max(elders, key=lambda elder: (crc32(b"%d:%b" % (elder, text)), elder))
 
 
+class Period:
+    """Views that we have seen one after the other, with the same elders."""
+
+    __slots__ = ("elders", "first", "last")
+
+    def __init__(self, number: int, elders: Elders) -> None:
+        self.first = self.last = number
+        self.elders = elders
+
+
 class Succession:
-    def __init__(self) -> None:
-        self._history: list[tuple[int, Elders]] = []
+    def __init__(self, members_per_elder: int = MEMBERS_PER_ELDER) -> None:
+        self._members_per_elder = members_per_elder
+        self._periods: list[Period] = []
 
     def see(self, view: View) -> bool:
         """Whether the elders have changed."""
-        elders = elders_of(view)
-        if self._history and self._history[-1][1] == elders:
+        elders = self._elders_of(view)
+        if self._periods and self._periods[-1].elders == elders:
+            self._periods[-1].last = view.number
             return False
-        self._history.append((view.number, elders))
-        del self._history[:-REMEMBERED]
+        self._periods.append(Period(view.number, elders))
+        del self._periods[:-REMEMBERED]
         return True
 
     def forget(self) -> None:
         """We are out; whoever we come back as has seen nothing yet."""
-        self._history.clear()
+        self._periods.clear()
 
     def begin_anew(self, view: View) -> None:
         """Members have seen a home between us and ourselves."""
-        self._history = [(view.number, ()), (view.number, elders_of(view))]
+        self._periods = [Period(view.number, self._elders_of(view))]
+
+    def _elders_of(self, view: View) -> Elders:
+        count = min(MOST_ELDERS, max(1, len(view.members) // self._members_per_elder))
+        return tuple(member.id for member in view.members[:count])
 
     @property
     def elders(self) -> Elders:
-        return self._history[-1][1] if self._history else ()
+        return self._periods[-1].elders if self._periods else ()
 
     def home(self, name: str) -> MemberId:
         return home_among(name, self.elders)
 
     def was_home(self, name: str, member: MemberId) -> bool:
         """Now, or in one of the views before."""
-        return any(e and home_among(name, e) == member for _, e in self._history)
+        return any(home_among(name, p.elders) == member for p in self._periods)
 
     def reign(self, name: str) -> int:
-        """When the present home became it, as far as we have seen."""
-        return self._run(name)[0]
+        """The view with which the present home became it, of those that we have seen."""
+        home, began = self.home(name), 0
+        for period in reversed(self._periods):
+            if home_among(name, period.elders) != home:
+                break
+            began = period.first
+        return began
 
     def floor(self, name: str) -> int:
-        """Reigns that began before this view are over for us; 0: any may go on."""
-        began, is_first = self._run(name)
-        return 0 if is_first else began
-
-    def _run(self, name: str) -> tuple[int, bool]:
-        """The view with which the present home's run begins, and whether that was the
-        first that we have seen."""
+        """Reigns that began before this view are over for us, as we have seen another home
+        in the view before it; 0: any may go on."""
         home = self.home(name)
-        began, is_first = 0, True
-        for number, elders in reversed(self._history):
-            if not elders or home_among(name, elders) != home:
-                is_first = False
-                break
-            began = number
-        return began, is_first
+        for period in reversed(self._periods):
+            if home_among(name, period.elders) != home:
+                return period.last + 1
+        return 0

@@ -101,18 +101,19 @@ class Report(NamedTuple):
 
 class Tell(NamedTuple):
     """From a new home: which of the names do you have open whose home I am now, among
-    these elders, and was not among those before?"""
+    these elders, and was not among all of those before?"""
 
     view: int
+    question: int
     elders: tuple[MemberId, ...]
-    before: tuple[MemberId, ...]
+    before: tuple[tuple[MemberId, ...], ...]
 
 
 class Told(NamedTuple):
     """To the new home: these; and there are more to come, or not."""
 
     view: int
-    asked_in: int  # the view of the question
+    question: int
     reports: tuple[Report, ...]
     more: bool
 

@@ -230,7 +230,7 @@ class Process:
         self.users: dict[User, None] = {}
         self.ways: dict[MemberId, Connection] = {}
         self.rate = cluster.clock_rate()
-        self.node = Node(self.clock, cluster.knobs)
+        self.node = Node(self.clock, cluster.knobs, cluster.members_per_elder)
 
     def clock(self) -> float:
         """Its own, which may run faster or slower than the engine's."""
@@ -432,6 +432,7 @@ class Cluster:
         self.rng = Random(story.seed)
         self._clocks = Random(f"clocks {story.seed}")
         self.skewed = self._clocks.random() < 0.25  # clocks run at different rates
+        self.members_per_elder = self._clocks.choice((1, 1, 2, 8))
         self.margin = MARGIN if self.skewed else 0.0
         self.now = 0.0
         self.events = 0
