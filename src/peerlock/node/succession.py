@@ -44,11 +44,12 @@ def home_among(name: str, elders: Elders) -> MemberId:
 class Period:
     """Views that we have seen one after the other, with the same elders."""
 
-    __slots__ = ("elders", "first", "last")
+    __slots__ = ("anew", "elders", "first", "last")
 
-    def __init__(self, number: int, elders: Elders) -> None:
+    def __init__(self, number: int, elders: Elders, anew: bool = False) -> None:
         self.first = self.last = number
         self.elders = elders
+        self.anew = anew  # our reigns begin here, whatever came before
 
 
 class Succession:
@@ -72,7 +73,7 @@ class Succession:
 
     def begin_anew(self, view: View) -> None:
         """Members have seen a home between us and ourselves."""
-        self._periods = [Period(view.number, self._elders_of(view))]
+        self._periods.append(Period(view.number, self._elders_of(view), anew=True))
 
     def _elders_of(self, view: View) -> Elders:
         count = min(MOST_ELDERS, max(1, len(view.members) // self._members_per_elder))
@@ -96,6 +97,8 @@ class Succession:
             if home_among(name, period.elders) != home:
                 break
             began = period.first
+            if period.anew:
+                break
         return began
 
     def floor(self, name: str) -> int:
