@@ -374,4 +374,3 @@ def test_every_kind_of_message_is_counted_by_its_name() -> None:
     counted = world[1].statistics.messages + world[2].statistics.messages
     for kind in (Open, Opened, Formed, Go):
         assert counted[kind.__name__] >= 1, kind
-    assert world.lock(1).epoch > NEVER
