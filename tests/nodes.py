@@ -81,7 +81,8 @@ class World:
         self.nodes: dict[int, Node] = {}
         self.knobs = Knobs(**knobs)
         self.still: set[int] = set()  # nodes that stand still
-        self.kept: list[Parcel] = []  # for nodes that stand still
+        self.slow: set[tuple[int, int]] = set()  # links that carry nothing for now
+        self.kept: list[Parcel] = []  # for nodes that stand still, and on slow links
         self.view = View(0, ())
         for i in range(1, size + 1):
             self.add(i)
@@ -143,7 +144,7 @@ class World:
     def deliver(self, *parcels: Parcel) -> None:
         for parcel in parcels:
             sender, to, batch = parcel
-            if to in self.still:
+            if to in self.still or (sender, to) in self.slow:
                 self.kept.append(parcel)
             elif to in self.nodes:
                 self[to].receive(sender, batch)
@@ -176,6 +177,14 @@ class World:
     def wake(self, member: int) -> None:
         """It hears what was sent to it while it stood still."""
         self.still.remove(member)
+        self._deliver_kept()
+
+    def hasten(self, sender: int, to: int) -> None:
+        """A link that was slow carries what it has."""
+        self.slow.remove((sender, to))
+        self._deliver_kept()
+
+    def _deliver_kept(self) -> None:
         kept, self.kept = self.kept, []
         self.deliver(*kept)
 
