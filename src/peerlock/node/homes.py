@@ -27,7 +27,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from peerlock.node.succession import Elders, Succession, home_among
-from peerlock.node.terms import Demand, Terms, must_switch, objection, settle
+from peerlock.node.terms import (
+    Demand,
+    Terms,
+    must_be_possible,
+    must_switch,
+    objection,
+    settle,
+)
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
     NEVER,
@@ -218,6 +225,7 @@ class Homes:
             return
         for report in reports:
             if taking.covers(report.name):
+                must_be_possible(Demand(report.terms.algorithm, report.terms.permits))
                 taking.reports.setdefault(report.name, {})[member] = report
 
     def told_all(self, member: MemberId, asked_in: int) -> None:

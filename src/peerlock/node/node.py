@@ -288,13 +288,17 @@ class Node:
             self.homes.close(sender, message.name, message.epoch)
 
     def _receive_told(self, sender: MemberId, message: Told) -> None:
-        self.homes.told(sender, message.asked_in, message.reports)
-        if not message.more:
-            self.homes.told_all(sender, message.asked_in)
+        try:
+            self.homes.told(sender, message.asked_in, message.reports)
+        finally:  # names of other members go on, whatever this one has reported
+            if not message.more:
+                self.homes.told_all(sender, message.asked_in)
 
     def _receive_stale(self, sender: MemberId, message: Stale) -> None:
         """It has seen a home between us and ourselves, of which we know nothing."""
         name = message.name
+        if message.floor > self.view.number:
+            raise RemoteError(f"{sender} has seen no view {message.floor}")
         if self._is_mine(name) and self._succession.reign(name) < message.floor:
             self._succession.begin_anew(self.view)
             self.homes.begin_anew()
