@@ -393,11 +393,11 @@ waiters_not_named = changed_opened(lambda opened: opened._replace(waiters=()))
 
 
 def newcomers_before_waiters(patch: Patch) -> None:
-    def open_(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
-        honest(self, member, name, wish._replace(since=-inf))
+    def formed(self: Homes, member: MemberId, message: Formed) -> None:
+        honest(self, member, message._replace(waited=-1.0))
 
-    honest = Homes.open
-    patch.setattr(Homes, "open", open_)
+    honest = Homes.formed
+    patch.setattr(Homes, "formed", formed)
 
 
 def waiting_not_told(patch: Patch) -> None:
