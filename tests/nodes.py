@@ -16,7 +16,7 @@ from peerlock.node.node import Node
 from peerlock.node.succession import elders_of, home_among
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, View
-from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
+from peerlock.node.wire import Batch, HomeMessage, Message, Tell, Told, ToPeer
 
 LOCK, READ, SEMAPHORE = demand(), demand(shared=True), demand("", 2)
 CLOCKED = demand("ricart-agrawala")  # asks every member of the circle, always
@@ -288,7 +288,7 @@ def said(parcels: list[Parcel], kind: type) -> int:
 def names_touched(parcels: list[Parcel]) -> set[str]:
     """The names that anything at all was said about."""
     every = [message for parcel in parcels for message in parcel.batch.messages]
-    return {message.name for message in every if hasattr(message, "name")}
+    return {m.name for m in every if not isinstance(m, Tell | Told)}
 
 
 OF_HOMES = HomeMessage.__args__

@@ -285,7 +285,7 @@ def test_everybody_else_asks_only_when_everybody_may() -> None:
     newcomer = world.ask(5)
     world.settle()
     late = world.ask(4)
-    assert said(world.settle(), circles.ToPeer) == 0
+    assert said(world.settle(), ToPeer) == 0
     assert not world.lock(4).running
     world.hasten(2, 3)
     world.settle()

@@ -515,8 +515,7 @@ def test_nothing_is_remembered_in_the_end(wanted: Demand) -> None:
     world.die(1)
     user = world.ask(7, wanted=wanted)
     world.settle()
-    world[7].give_up(user) or world.release(user)
-    world.settle()
+    world.finish(user)
     world.pass_time(20)
     assert world.remembers_nothing
     assert all(not node.waits_for_view and not node.awaited for node in world.awake())
