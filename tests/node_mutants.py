@@ -50,7 +50,8 @@ Patch = pytest.MonkeyPatch
 class Mutant(NamedTuple):
     what: str
     apply: Callable[[Patch], None]
-    caught_by: str = "seeds"  # or "module.test", for one that takes no arguments
+    caught_by: str = "seeds"  # or a test, as "module.test"
+    arguments: tuple[Any, ...] = ()  # of that test
     seeds: int = 300  # so many are tried at most
 
     def __str__(self) -> str:
@@ -533,12 +534,9 @@ def the_waiting_dropped_from_the_circle(patch: Patch) -> None:
 def used_again_and_given_back(patch: Patch) -> None:
     def receive_reform(self: Circles, sender: MemberId, message: Reform) -> None:
         lock = self.locks.get(message.name)
-        if lock and lock.closing and lock.stage is OPEN:
-            waiters, lock.waiters = lock.waiters, deque()
-            honest(self, sender, message)
-            lock.waiters = waiters
-        else:
-            honest(self, sender, message)
+        if lock and lock.closing and not lock.holders:
+            lock.shut()
+        honest(self, sender, message)
 
     honest = Circles.receive_reform
     patch.setattr(Circles, "receive_reform", receive_reform)

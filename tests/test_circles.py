@@ -204,6 +204,22 @@ def test_the_word_of_a_home_that_is_none_any_more_is_ignored() -> None:
     assert world.remote_errors == 0
 
 
+def test_a_refusal_of_a_home_that_is_none_any_more_is_ignored() -> None:
+    """The next home is asked, and may know better."""
+    world = World(5)
+    world.get(4, wanted=demand("", 2))
+    world.slow.add((1, 3))
+    user = world.ask(3)
+    world.settle()
+    assert said(world.kept, Refused) == 1
+    world.see(2, 3, 4, 5, 1)
+    world.hasten(1, 3)
+    assert user.waits and user.told == []
+    world.settle()
+    assert user.told == ["refused"]  # by the new home
+    assert world.remote_errors == 0
+
+
 def test_the_word_of_a_reign_below_the_floor_is_answered_with_stale() -> None:
     """A member that has told another home takes nothing from the reigns before."""
     world = World(5)
@@ -258,6 +274,13 @@ def test_an_epoch_that_is_over_is_not_opened_again() -> None:
     world.say(1, 2, Opened(world.number, "x", old, terms, (2, 3), (), ()))
     assert lock.stage is Stage.HALTED
     assert world[2].statistics.remote_errors == 1
+    world.say(1, 2, Reform(world.number, "x", Epoch(old.reign, old.number + 5)))
+    over = Epoch(
+        old.reign, old.number + 3
+    )  # newer than ours, and we have answered for later
+    world.say(1, 2, Opened(world.number, "x", over, terms, (2, 3), (), ()))
+    assert lock.stage is Stage.HALTED
+    assert world[2].statistics.remote_errors == 2
 
 
 # In order

@@ -13,6 +13,7 @@ from peerlock.core.errors import UsageError
 from peerlock.node import circles
 from peerlock.node.homes import Entry
 from peerlock.node.locks import OPEN, Slot, Stage, State
+from peerlock.node.succession import home_among
 from peerlock.node.terms import Demand, demand
 from peerlock.node.turnstile import Turnstile
 from peerlock.node.wire import (
@@ -235,7 +236,9 @@ def test_a_close_of_an_epoch_that_is_over_is_ignored() -> None:
     old = entry(world).epoch
     holder = world.get(2)
     user = world.wait(3)
+    epoch = entry(world).epoch
     world.say(2, 1, Close(world.number, "x", old))
+    assert entry(world).epoch == epoch > old
     assert circle(world) == {2, 3} and holder.holds
     world.finish(holder)
     assert user.holds
@@ -741,6 +744,45 @@ def test_a_new_home_re_forms_a_circle_that_a_member_dies_in_before_all_have_told
     assert holder.holds
 
 
+def test_a_new_home_re_forms_a_circle_that_one_member_speaks_in_no_more() -> None:
+    """Reform has reached one of two members; then the home and the newcomer die."""
+    world = World(6)
+    world.use(3, 4)
+    world.slow |= {(1, 4), (3, 2)}
+    world.ask(5)
+    world.settle()
+    assert world.lock(3).stage is Stage.HALTED and world.lock(4).stage is OPEN
+    user = world.ask(3)
+    world.die(1, 5)
+    world.settle()
+    world.hasten(3, 2)  # it tells last
+    world.settle()
+    assert user.holds and circle(world) == {3, 4}
+
+
+def test_what_was_told_to_an_older_question_is_no_answer_to_the_newer() -> None:
+    """Names that have become the home's since then would be missing in it."""
+    world = World(18)
+    name = next(
+        n
+        for n in map(str, range(999))
+        if [home_among(n, e) for e in ((1, 2), (2, 3), (2, 4))] == [1, 3, 2]
+    )
+    holder = world.get(5, name)
+    world.slow.add((5, 2))
+    world.die(1)
+    world.settle()
+    world.die(3)
+    user = world.ask(6, name)
+    world.settle()
+    assert world.home(name) == 2 and world[2].awaited == {5}
+    world.hasten(5, 2)
+    world.settle()
+    assert holder.holds and user.waits
+    world.finish(holder)
+    assert user.holds
+
+
 def test_a_new_home_takes_along_a_member_of_an_older_epoch() -> None:
     """The old home died after Opened had reached one of two members."""
     world = World(6)
@@ -941,6 +983,19 @@ def test_formed_from_strangers_to_the_circle_is_ignored() -> None:
     world.wake(4)
     world.settle()
     assert user.holds and circle(world) == {2, 3, 4}
+
+
+def test_formed_of_another_epoch_is_ignored() -> None:
+    world = World(5)
+    world.use(2, 4)
+    old = entry(world).epoch
+    world.still.add(4)
+    user = world.ask(3)
+    world.settle()
+    for epoch in (old, Epoch(99, 99)):
+        late = Formed(world.number, "x", epoch, True, False, -1.0)
+        world[1].homes.formed(4, late)
+        assert user.waits and entry(world).awaited == {4}
 
 
 def test_a_close_of_a_name_that_the_sender_is_not_in_is_ignored() -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State, Waiter
+from peerlock.node.locks import Stage, State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
@@ -165,7 +165,10 @@ class User(Waiter):
         self.process = process
         self.name = name
         self.party = party
-        self.place = Place(process.name, process.cluster.now, self._keeps_its_place)
+        lock = process.node.locks.get(name)
+        in_circle = lock is not None and lock.stage in (Stage.OPEN, Stage.HALTED)
+        now = process.cluster.now
+        self.place = Place(process.name, now, in_circle, self._keeps_its_place)
         self.held: Held | None = None
 
     def on_granted(self) -> None:

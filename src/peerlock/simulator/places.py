@@ -3,6 +3,8 @@
 Judged are names whose algorithm lets members in in the order in which they ask, and
 exclusive requests that are made to be waited for.  Each process asks for the first of its
 users: that one counts, from when it was the first and its process did not hold the name.
+The request of a user that gives up is not taken back, and serves the next one there: so what
+is served may have been asked for by an earlier user of the same process.
 
 A *turn* of a process begins with a grant after another process's; what it hands on to its
 own users in that turn is bounded elsewhere.  When a turn begins, no other process may have
@@ -45,6 +47,7 @@ class Place:
 
     who: str  # its process
     asked_at: float
+    in_circle: bool  # its process was, when it asked; newcomers come after all others
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
 
@@ -55,10 +58,19 @@ class Queue:
     waiting: list[Place] = field(default_factory=list)
     served: str = ""  # the process that had the last turn
     changed: dict[str, float] = field(default_factory=dict)  # who is first there, and holds
+    claims: dict[str, float] = field(default_factory=dict)  # first asked since it was served
 
     def since(self, place: Place) -> float:
         """From when on its process could ask for it."""
         return max(place.asked_at, self.changed.get(place.who, 0.0))
+
+    def turn_of(self, who: str) -> None:
+        self.served = who
+        self.claims.pop(who, None)
+        for place in self.waiting:
+            if place.who == who:
+                self.claims[who] = place.asked_at
+                break
 
     def first_of_each(self) -> list[Place]:
         first: dict[str, Place] = {}
@@ -77,7 +89,9 @@ class Places:
         self._inside: dict[tuple[str, str], int] = {}
 
     def asks(self, name: str, place: Place) -> None:
-        self._queues.setdefault(name, Queue()).waiting.append(place)
+        queue = self._queues.setdefault(name, Queue())
+        queue.waiting.append(place)
+        queue.claims.setdefault(place.who, place.asked_at)
 
     def granted(self, name: str, place: Place, algorithm: str) -> None:
         queue = self._queues[name]
@@ -85,9 +99,9 @@ class Places:
             for other in queue.first_of_each():
                 if other.who != place.who:
                     self._compare(name, queue, place, other)
-        queue.served = place.who
         self._inside[name, place.who] = self._inside.get((name, place.who), 0) + 1
         self._remove(queue, place)
+        queue.turn_of(place.who)
 
     def gave_up(self, name: str, place: Place) -> None:
         """Or it was refused, or its process has died, perhaps before it asked."""
@@ -104,23 +118,21 @@ class Places:
         queue.changed[place.who] = self._clock()
 
     def _compare(self, name: str, queue: Queue, served: Place, other: Place) -> None:
-        if self._inside.get((name, other.who)) or not other.counts():
+        if self._inside.get((name, other.who)):
             return
-        if self._clearly_before(queue, served, other):
+        if not other.in_circle or not other.counts():
+            return
+        now, claim = self._clock(), queue.claims[served.who]
+        asked, since = now - other.asked_at, now - queue.since(other)
+        if since >= now - self._calm():
+            return
+        if _clearly_longer(now - queue.since(served), asked):
             self.compared += 1
-        elif self._clearly_before(queue, other, served):
+        elif _clearly_longer(since, now - claim):
             raise Misrule(
                 f"{served.who} gets {name}, asked for at {served.asked_at:.3f}, before "
                 f"{other.who}, which has waited since {other.asked_at:.3f}"
             )
-
-    def _clearly_before(self, queue: Queue, one: Place, other: Place) -> bool:
-        now, since = self._clock(), queue.since(one)
-        return (
-            _clearly_longer(now - one.asked_at, now - other.asked_at)
-            and _clearly_longer(now - since, now - queue.since(other))
-            and since > self._calm()
-        )
 
 
 def _clearly_longer(one: float, other: float) -> bool:
