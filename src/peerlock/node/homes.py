@@ -28,7 +28,14 @@ from typing import NamedTuple
 
 from peerlock.core.peer import RemoteError
 from peerlock.node.succession import Elders, Succession, home_among
-from peerlock.node.terms import Demand, Terms, must_switch, objection, settle
+from peerlock.node.terms import (
+    Demand,
+    Terms,
+    must_be_possible,
+    must_switch,
+    objection,
+    settle,
+)
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
     NEVER,
@@ -230,12 +237,15 @@ class Homes:
             return  # we have asked again since
         if member not in taking.awaited:
             raise RemoteError(f"{member} answers what it was not asked")
-        for report in message.reports:
-            if taking.covers(report.name):
-                taking.reports.setdefault(report.name, {})[member] = report
-        if not message.more:
-            taking.awaited.discard(member)
-            self._taken_if_all_told()
+        try:
+            for report in message.reports:
+                if taking.covers(report.name):
+                    must_be_possible(Demand(report.terms.algorithm, report.terms.permits))
+                    taking.reports.setdefault(report.name, {})[member] = report
+        finally:  # names of other members go on, whatever this one has reported
+            if not message.more:
+                taking.awaited.discard(member)
+                self._taken_if_all_told()
 
     def _taken_if_all_told(self) -> None:
         taking = self._taking

@@ -295,6 +295,8 @@ class Node:
     def _receive_stale(self, sender: MemberId, message: Stale) -> None:
         """It has seen a home between us and ourselves, of which we know nothing."""
         name = message.name
+        if message.floor > self.view.number:
+            raise RemoteError(f"{sender} has seen no view {message.floor}")
         if self._is_mine(name) and self._succession.reign(name) < message.floor:
             self._succession.begin_anew(self.view)
             self.homes.begin_anew()

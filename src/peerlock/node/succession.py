@@ -37,8 +37,16 @@ REMEMBERED = 64  # successions; nothing under way is older
 def home_among(name: str, elders: Elders) -> MemberId:
     if len(elders) == 1:
         return elders[0]
-    text = name.encode()
-    return max(elders, key=lambda elder: (crc32(b"%d:%b" % (elder, text)), elder))
+    text = crc32(name.encode())
+    return max(elders, key=lambda elder: (_rating(elder, text), elder))
+
+
+def _rating(elder: MemberId, text: int) -> int:
+    """Mixed, as checksums of two elders with one name differ by the same bits for every
+    name: the elder that has the higher ones would get more than its share."""
+    mixed = (text ^ elder * 0x9E3779B1) * 0x85EBCA6B & 0xFFFFFFFF
+    mixed = (mixed ^ mixed >> 15) * 0xC2B2AE35 & 0xFFFFFFFF
+    return mixed ^ mixed >> 13
 
 
 class Period:

@@ -24,12 +24,13 @@ from typing import Any
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State, Waiter
+from peerlock.node.locks import Stage, State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.faults import LEASE, Faults
+from peerlock.simulator.places import Place, Places
 from peerlock.simulator.witness import Held, Misrule, Witness
 
 # Virtual seconds.
@@ -155,7 +156,7 @@ class Party:
 class User(Waiter):
     """One round of a local user: ask, perhaps give up, hold, release."""
 
-    __slots__ = ("held", "name", "party", "process")
+    __slots__ = ("held", "name", "party", "place", "process")
 
     def __init__(
         self, process: Process, name: str, wanted: Demand, party: Party | None = None
@@ -164,6 +165,10 @@ class User(Waiter):
         self.process = process
         self.name = name
         self.party = party
+        lock = process.node.locks.get(name)
+        in_circle = lock is not None and lock.stage in (Stage.OPEN, Stage.HALTED)
+        now = process.cluster.now
+        self.place = Place(process.name, now, in_circle, self._keeps_its_place)
         self.held: Held | None = None
 
     def on_granted(self) -> None:
@@ -182,10 +187,19 @@ class User(Waiter):
         self.held = Held(process.name, self.fence, self.demand.shared, valid)
         cluster.tell(process, f"gets {self.name} with fence {self.fence}")
         cluster.witness.granted(self.name, self.demand.permits, self.held)
+        terms = process.node.locks[self.name].terms
+        cluster.places.granted(self.name, self.place, terms.algorithm if terms else "")
         if self.party:
             self.party.enters(self)
         else:
             self.leave_after(cluster.hold(self.demand))
+
+    def _keeps_its_place(self) -> bool:
+        """It wants it alone, and waits as a member for as long as it takes."""
+        process, wanted = self.process, self.demand
+        if process.dead or process.leaving or process.joined_at > self.place.asked_at:
+            return False
+        return process.node.member and not (wanted.shared or wanted.permits or self.probing)
 
     def leave_after(self, time: float) -> None:
         self.process.cluster.after(time, self.process, partial(self.process.done, self))
@@ -207,8 +221,12 @@ class User(Waiter):
     def over(self) -> None:
         if self.party and self.state is not State.RELEASED:
             self.party.spoil()
+        cluster = self.process.cluster
         if self.held:
-            self.process.cluster.witness.left(self.name, self.held)
+            cluster.witness.left(self.name, self.held)
+            cluster.places.left(self.name, self.place)
+        else:
+            cluster.places.gave_up(self.name, self.place)
         self.process.users.pop(self, None)
 
 
@@ -222,6 +240,7 @@ class Process:
         self.leaving = False
         self.paused_until = 0.0
         self.slowness = 0.0
+        self.joined_at = 0.0
         self.muted = False  # while it stands still, what it was sending stays with it
         self.disk = 0.0  # how long a transaction may take
         self.work: deque[Transaction] = deque()
@@ -292,6 +311,7 @@ class Process:
 
     def _joined(self, view: View, me: MemberId, asked_at: float) -> None:
         self.node.renewed(self.own(asked_at + LEASE))
+        self.joined_at = self.cluster.now
         self.see(view, me)
         self.spread(view)
 
@@ -391,6 +411,7 @@ class Process:
     def wait(self, user: User) -> bool:
         """Whether it is in already."""
         self.users[user] = None
+        self.cluster.places.asks(user.name, user.place)
         if self.node.take(user.name, user):
             user.on_granted()
         else:
@@ -439,6 +460,8 @@ class Cluster:
         self.happened: Counter[str] = Counter()
         self.faults = Faults(self)
         self.witness = Witness()
+        self.places = Places(lambda: self.now, self.calm_since)
+        self.slow_at = 0.0  # when a slow process last did something
         self.engine = Engine(self)
         self.knobs = Knobs(
             hand_overs=self.rng.choice((1, 2, 64)),
@@ -512,10 +535,19 @@ class Cluster:
             if process.paused_until > self.now:
                 self.at(process.paused_until, process, action)
                 return
+            if process.slowness:
+                self.slow_at = self.now
             process.node.check_lease()
             action()
             if not process.dead:
                 process.flush()
+
+    def calm_since(self) -> float:
+        """Since when no process has been slow, stood still or been out of reach."""
+        every = self.everyone.values()
+        still = max((process.paused_until for process in every), default=0.0)
+        ways = (way for process in every for way in process.ways.values())
+        return max(self.slow_at, still, *(way.blocked_until for way in ways), 0.0)
 
     def tell(self, process: Process, what: str) -> None:
         if self._log:
@@ -630,6 +662,7 @@ class Cluster:
             raise Misrule(f"{errors} messages among honest nodes made no sense")
         self.happened["readers together"] = self.witness.together
         self.happened["permits in use together"] = self.witness.permitted
+        self.happened["places kept"] = self.places.compared
         self.happened["recalls"] = sum(n.statistics.messages["Recall"] for n in nodes)
         return Outcome(
             seed=self.story.seed,
