@@ -6,7 +6,8 @@ SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
 
-.PHONY: demo tour test bench bench-start bench-locks bench-many fuzz check-all docs reproduce soak chaos clean
+.PHONY: demo tour test mutants bench bench-start bench-locks bench-many fuzz check-all docs \
+    readme reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -20,6 +21,10 @@ test: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+# Small errors in what carries bytes and counts fences, each of which a test must notice.
+mutants: .venv/ready
+	$(BIN)/python -m tests.wire_mutants
 
 bench: .venv/ready
 	$(BIN)/python -m bench.simulator
@@ -52,6 +57,10 @@ check-all: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m handbook
+
+# The index of the algorithms and the README's tables, from the files of the algorithms.
+readme: .venv/ready
+	$(BIN)/python -m handbook.readme
 
 # The papers' tables, figures and bounds beside ours: out/reproduce, a few minutes.
 reproduce: .venv/ready

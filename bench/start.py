@@ -94,7 +94,7 @@ def report(taken: Mapping[str, Sequence[float]]) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="runs of each command")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the seconds here")
     options = parser.parse_args()

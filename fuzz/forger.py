@@ -6,6 +6,7 @@ from typing import Any, get_type_hints
 
 from fuzz.source import Source
 from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.node.fences import COUNT_BITS
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.wire import MESSAGES, Batch, Open, Refused, ToPeer
 
@@ -60,9 +61,12 @@ def forged_batch(source: Source, to: int, view: int, first: int) -> Batch:
     """In its place in the order of batches, so that somebody looks at it."""
     odd = source.byte()
     messages = tuple(forged(source) for _ in range(1 + source.byte() % 4))
-    batch = Batch(to, view, first, 0, 0, messages)
+    batch = Batch(to, view, first, 0, 0, 0, messages)
     if odd < 192:
         return batch
-    field = source.choice(("view", "first", "received", "counter", "to"))
+    field = source.choice(("view", "first", "received", "fence", "limit", "to"))
+    if field == "limit":  # one that could be
+        number = view + source.byte()
+        return batch._replace(fence=(number << COUNT_BITS) - 1, limit=number << COUNT_BITS)
     odd_one: dict[str, Any] = {field: source.integer()}
     return batch._replace(**odd_one)

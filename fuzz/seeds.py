@@ -13,7 +13,7 @@ from fuzz.source import Source
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
 from peerlock.node.wire import MESSAGES, Batch, Open, ToPeer
-from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Seen, Told, encode
+from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
 
 LIVES = 60
 TERMS = Terms("naimi-trehel", 0, False, 0)
@@ -22,11 +22,12 @@ TERMS = Terms("naimi-trehel", 0, False, 0)
 def frames() -> Iterator[bytes]:
     view = View(3, (Member(1, "10.0.0.1:7000", 12), Member(2, "[::1]:7000", 13)))
     firsts: list[Frame] = [
-        Hello(VERSION, "cluster", 1, view),
+        Hello(VERSION, "cluster", 1),
+        Refusal(VERSION, "busy"),
         Seen(view),
         Ask(VERSION, "cluster"),
         Told({"locks": [], "members": {"1": None, "2": 0.5}}),
-        Batch(1, 3, 1, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
+        Batch(1, 3, 1, 0, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
     ]
     yield from (WHOLE + encode(frame) for frame in firsts)
     generator = Random(1)
@@ -34,12 +35,12 @@ def frames() -> Iterator[bytes]:
     for kind in kinds:
         made = (forged(Source(generator.randbytes(40))) for _ in count())
         message = next(message for message in made if type(message) is kind)
-        yield WHOLE + encode(Batch(1, 3, 1, 0, 0, (message,)))
+        yield WHOLE + encode(Batch(1, 3, 1, 0, 0, 0, (message,)))
     for entry in SERVING:
         for kind in entry.peer.messages:
             content = Source(generator.randbytes(40)).some(kind)
             message = ToPeer("x", 1, TERMS._replace(algorithm=entry.name), 2, 1, content)
-            yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, (message, message)))
+            yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, 0, (message, message)))
 
 
 def nodes() -> Iterator[bytes]:

@@ -9,8 +9,10 @@ from handbook import checked, runs
 from handbook.book import Book, up
 from handbook.markdown import code, console, details, listed, prose, table
 from handbook.measures import SIZES, Measured, right_ones
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, Card, card
-from peerlock.cli.catalogue import FAMILIES, needs
+from peerlock.algorithms.card import Card, card
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.listed import FAMILIES
 
 FAMILY_WORDS = {
     "permission": """\
@@ -78,7 +80,7 @@ def family_page(family: str) -> str:
             f"[{entry.name}]({path_of(entry.name)})",
             f"{entry.source}, {entry.year}",
             prose(entry.messages),
-            needs(entry) or "–",
+            entry.needs or "–",
             ", ".join(entry.serves) or "the lab only",
         )
         for entry in members
@@ -120,7 +122,7 @@ def algorithm_page(
 
 def at_a_glance(entry: Algorithm, shown: Card) -> str:
     rows = [(FACTS[fact], prose(text)) for fact, text in shown.facts.items()]
-    rows.append(("needs", prose(needs(entry) or "nothing more")))
+    rows.append(("needs", prose(entry.needs or "nothing more")))
     rows.append(("serves", ", ".join(entry.serves) or "the lab only: it is no real lock"))
     return "## At a glance\n\n" + table(["", ""], rows)
 

@@ -9,6 +9,9 @@ from types import FunctionType
 from typing import Any
 
 import peerlock
+import peerlock.checker
+import peerlock.simulator
+import peerlock.traces
 from handbook.book import Book
 from handbook.markdown import code
 
@@ -33,6 +36,26 @@ with peerlock.sync.join() as node:
 
 What the arguments are good for is told in [every knob](knobs.md), what you can rely on in
 [what is promised](promises.md).
+"""
+
+LAB = """\
+# The lab in Python
+
+The simulator, the checker and the drawings are modules for programs and notebooks. They
+import nothing that talks to a network, so they also run in a browser's Python. An algorithm
+is a name of the catalogue, a file, or a class: see [bring your own](own-algorithm.md).
+
+```python
+from peerlock.checker import check, counterexample
+from peerlock.simulator import Scenario, simulate
+from peerlock.traces import write
+
+print(simulate(Scenario("raymond", nodes=7)).messages_per_entry)
+write(counterexample(check("maekawa-1985")), "wrong.svg")
+```
+
+What the command line prints in JSON, and the lines of a trace, are in
+[what programs can read](formats.md).
 """
 
 CLASSES = ("LockNode", "Lock", "Grant")
@@ -75,6 +98,24 @@ def write(book: Book) -> None:
         *map(error, errors()),
     ]
     book.pages["api.md"] = "\n\n".join(parts) + "\n"
+    book.pages["lab.md"] = "\n\n".join(lab()) + "\n"
+
+
+def lab() -> Iterator[str]:
+    """What the modules of the lab export, each under the docstring of its module."""
+    yield LAB
+    for module in (peerlock.simulator, peerlock.checker, peerlock.traces):
+        title, _, rest = inspect.cleandoc(module.__doc__ or "").partition("\n\n")
+        yield f"## {module.__name__}\n\n{title}\n\n{rest}"
+        yield within(module.__name__)
+        for name in module.__all__:
+            found = getattr(module, name)
+            if isinstance(found, FunctionType):
+                yield function(found)
+            elif inspect.isclass(found) and issubclass(found, BaseException):
+                yield error(found)
+            elif inspect.isclass(found):
+                yield describe(found)
 
 
 def within(module: str) -> str:

@@ -7,8 +7,10 @@ from handbook.book import Book, inline
 from handbook.figures import COLOURS, MARKS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from handbook.measures import ENTRIES, RUNS, SIZE, SIZES, Measured, right_ones
-from peerlock.algorithms.catalogue import Algorithm, card
-from peerlock.cli.catalogue import FAMILIES, needs
+from peerlock.algorithms.card import card
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.listed import FAMILIES
+from peerlock.cli.figures import rounded
 
 CHOSEN = (
     "central",
@@ -125,9 +127,9 @@ def waiting_table(measured: Measured) -> str:
         rows.append(
             (
                 link(entry),
-                f"{light.response_time.mean:.1f}",
-                f"{heavy.response_time.mean:.1f}",
-                f"{heavy.synchronisation_delay.mean:.2f}",
+                rounded(light.response_time.mean, 1),
+                rounded(heavy.response_time.mean, 1),
+                rounded(heavy.synchronisation_delay.mean),
                 heavy.max_overtaken,
                 f"{heavy.fairness.mean:.3f}",
             )
@@ -143,7 +145,7 @@ def needs_table(measured: Measured) -> str:
         serves = ", ".join(entry.serves) or "–"
         failures = prose(card(entry).facts["failures"])
         rows.append(
-            (link(entry), room.state, room.message, needs(entry) or "–", serves, failures)
+            (link(entry), room.state, room.message, entry.needs or "–", serves, failures)
         )
     return table(headings, rows, "-rr---")
 

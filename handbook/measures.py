@@ -9,16 +9,11 @@ from typing import Any
 
 import msgspec
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId
-from peerlock.lab.compare import (
-    Experiment,
-    Result,
-    leave_ctrl_c,
-    perform,
-    result,
-    scenarios,
-)
+from peerlock.lab.compare import leave_ctrl_c
+from peerlock.simulator.experiment import Experiment, Result, perform, result, scenarios
 from peerlock.simulator.load import Heavy, Run
 from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
 from peerlock.traces.trace import Kind

@@ -10,7 +10,9 @@ from handbook.book import ROOT, Book, inline, up
 from handbook.markdown import console, listed, prose
 from handbook.runs import Wrong
 from peerlock.algorithms import museum
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, card
+from peerlock.algorithms.card import card
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.model import exhibit
 
 INTRODUCTION = """\

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from handbook.book import ROOT
-from peerlock.algorithms.catalogue import Algorithm
+from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.check import check
 from peerlock.checker.model import exhibit
-from peerlock.checker.report import Report
+from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits
 from peerlock.cli.main import cli
 from peerlock.cli.simulate import scenario_from
@@ -141,7 +141,7 @@ def wrong(name: str) -> Wrong:
     return told(check(exhibit(name), Limits(MOST_STATES)))
 
 
-def told(report: Report) -> Wrong:
+def told(report: Verdict) -> Wrong:
     found = report.violation
     states = report.coverage.states
     if found is not None:

@@ -39,6 +39,8 @@ NEXT = """\
 - *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with the
   picture of the shortest way to go wrong, and [what was checked](checked.md).
 - *Whom must a node ask?* [Quorum systems](quorums.md), drawn and measured.
+- *I have an algorithm of my own.* [Check, draw, compare and run it](own-algorithm.md);
+  [the lab in Python](lab.md).
 - *How is it built?* [The house](architecture.md).
 """
 
@@ -66,7 +68,7 @@ def contents(documents: set[str]) -> Iterator[str]:
     """The table of contents, for the margin."""
     others = sorted(documents - set(USE) - set(FOUND))
     use = [name for name in USE if name in documents]
-    yield listed([*use, *others, "commands", "api"], "Use it")
+    yield listed([*use, *others, "commands", "api", "lab"], "Use it")
     yield listed(["compare", "permission", "token", "several", "quorums"], "The algorithms")
     found = [name for name in FOUND if name in documents or name == "literature"]
     yield listed([*found, "architecture"], "Behind it")

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from peerlock.membership.place import VARIABLE
+from tests.engines import leases_clock, one, path, two
+
+__all__ = ["leases_clock", "one", "path", "two"]  # fixtures
 
 # Who is started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

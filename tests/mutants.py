@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from unittest.mock import patch
 
-from peerlock.algorithms.catalogue import Algorithm, algorithm
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import arguments
 from peerlock.checker.model import Model, card_network, model
 from peerlock.core.peer import Peer
 
@@ -54,7 +56,9 @@ class Mutant:
         peer = mutated(entry, self.old, self.new)
         cluster = self.cluster
         members = tuple(range(1, cluster.nodes + 1))
-        settings = entry.settings(cluster.nodes, cluster.quorums, cluster.topology)
+        settings = arguments(
+            entry, cluster.nodes, quorums=cluster.quorums, topology=cluster.topology
+        )
         card = card_network(entry)
         network = replace(
             card,

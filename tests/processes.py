@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm
+from peerlock.algorithms.entry import Algorithm
 from tests.worker import STORE
 
 PATIENCE = 30.0

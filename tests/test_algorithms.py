@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.lamport import Lamport, Release, Reply, Request
 from peerlock.algorithms.maekawa import Failed, Inquire, Locked, Maekawa, Relinquish
 from peerlock.algorithms.naimi_trehel import NaimiTrehel, Token

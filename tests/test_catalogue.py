@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.main import main
 
 LISTED = [

@@ -8,23 +8,32 @@ import stat
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta, tzinfo
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from peerlock.cli.main import main
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.runtime import certificates
 from peerlock.runtime.certificates import (
+    alternative,
     issue,
+    key_usage,
     new_authority,
+    read_authority,
     renew_authority,
     retire_authorities,
     show,
 )
-from peerlock.runtime.tls import Files, client_context, server_context
+from peerlock.runtime.questions import words
+from peerlock.runtime.tls import Files, Mutual, client_context, server_context
 from tests.listening import Listener
 from tests.loops import on_each_loop
 
@@ -192,6 +201,151 @@ async def test_an_authoritys_own_certificate_is_no_hosts(place: Path) -> None:
         with pytest.raises(ssl.SSLCertVerificationError):
             async with dialled(listener, client_context(files(place, "db2"))):
                 pass
+
+
+# Certificates of every wrong kind
+
+
+@dataclass
+class Kind:
+    """A certificate that is wrong in one way, and what becomes of it."""
+
+    what: str
+    own: str  # what its owner is told when it starts
+    client: bool = False  # whether a member lets a process in that shows it
+    server: str = "certificate is not to be trusted"  # what a member that dials it says
+    names: tuple[str, ...] = (NAME, "127.0.0.1")
+    since: timedelta = -timedelta(days=5)
+    until: timedelta = timedelta(days=9)
+    uses: tuple[str, ...] = ("SERVER_AUTH", "CLIENT_AUTH")
+    signs: bool = False  # instead of being for signatures of a handshake
+    issuer: str = "ours"
+
+    def __str__(self) -> str:
+        return self.what
+
+
+KINDS = [
+    Kind("expired", "expired", until=-timedelta(minutes=1)),
+    Kind("not yet valid", "not yet valid", since=timedelta(days=1)),
+    Kind("of another authority", "unable to get local issuer", issuer="another"),
+    Kind("self-signed", "self-signed certificate", issuer="itself"),
+    Kind("for signing only", "unsuitable certificate purpose", signs=True),
+    Kind("for clients only", "unsuitable certificate purpose", True, uses=("CLIENT_AUTH",)),
+    Kind("for servers only", "unsuitable certificate purpose", uses=("SERVER_AUTH",)),
+    Kind(
+        "for another name", "not valid for '127.0.0.1'", True, names=("elsewhere.example",)
+    ),
+]
+KINDS[6].server = "welcome"  # its owner could be dialled, and would not get in itself
+
+
+def make(place: Path, kind: Kind) -> Files:
+    """In files of its own."""
+    home = place / "wrong"
+    home.mkdir(exist_ok=True)
+    key = ec.generate_private_key(ec.SECP256R1())
+    if kind.issuer == "another":
+        new_authority(home / "another")
+    if kind.issuer == "itself":
+        issuer, signing = certificates.named("wrong"), key
+    else:
+        found, signing = read_authority(
+            place if kind.issuer == "ours" else home / "another"
+        )
+        issuer = found.subject
+    now = datetime.now(UTC)
+    uses = [getattr(ExtendedKeyUsageOID, use) for use in kind.uses]
+    usage = key_usage(digital_signature=not kind.signs, key_cert_sign=kind.signs)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(certificates.named("wrong"))
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + kind.since)
+        .not_valid_after(now + kind.until)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([alternative(name) for name in kind.names]),
+            critical=False,
+        )
+        .sign(signing, hashes.SHA256())
+    )
+    (home / "host.pem").write_bytes(certificates.pem([certificate]))
+    (home / "host.key").write_bytes(certificates.private(key))
+    return Files(place / "ca.pem", home / "host.pem", home / "host.key")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_the_owner_of_a_wrong_certificate_is_told_before_it_joins(
+    place: Path, kind: Kind
+) -> None:
+    text = f"others will not trust .*: .*{kind.own}"
+    with pytest.raises(ClusterError, match=text) as told:
+        Mutual(make(place, kind)).must_be_fit_for("127.0.0.1")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@on_each_loop
+async def test_a_wrong_certificate_opens_no_door(place: Path, kind: Kind) -> None:
+    """A member shakes hands with nobody who shows it, and goes on with the others."""
+    wrong = make(place, kind)
+    async with Greeter(server_context(files(place, "db1"))) as listener:
+        heard = await greeting(listener, client_context(wrong))
+        assert heard == (b"welcome\n" if kind.client else b"")
+        assert listener.let_in == kind.client
+        assert await greeting(listener, client_context(files(place, "db2"))) == b"welcome\n"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@on_each_loop
+async def test_whoever_dials_a_wrong_certificate_says_what_is_wrong(
+    place: Path, kind: Kind
+) -> None:
+    dialler = client_context(files(place, "db2"))
+    async with Greeter(server_context(make(place, kind))) as listener:
+        try:
+            async with dialled(listener, dialler, "127.0.0.1") as (reader, _):
+                said = (await reader.readline()).decode().strip()
+        except ssl.SSLError as error:
+            said = words(error)
+        assert kind.server in said
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"),
+    [
+        ("truncated", "cannot use .*host.pem"),
+        ("empty", "cannot use .*host.pem"),
+        ("not text", "cannot use .*host.pem"),
+        ("another key", "together: .*mismatch"),
+        ("truncated key", "cannot use .*host.key"),
+        ("no authority", "cannot use .*ca.pem"),
+    ],
+)
+def test_files_that_are_no_certificates_are_named(
+    place: Path, harm: str, text: str
+) -> None:
+    made = make(place, replace(KINDS[0], until=timedelta(days=9)))
+    whole, key = made.certificate.read_bytes(), made.key.read_bytes()
+    another = (place / "db1.key").read_bytes()
+    harms: dict[str, tuple[Path, bytes]] = {
+        "truncated": (made.certificate, whole[: len(whole) // 2]),
+        "empty": (made.certificate, b""),
+        "not text": (made.certificate, bytes(range(256))),
+        "another key": (made.key, another),
+        "truncated key": (made.key, key[: len(key) // 2]),
+        "no authority": (made.ca, b"nothing of the kind"),
+    }
+    path, data = harms[harm]
+    path.write_bytes(data)
+    with pytest.raises(ClusterError, match=text) as told:
+        Mutual(made).must_be_fit_for("127.0.0.1")
+    assert "\n" not in str(told.value)
 
 
 # Rotation

@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.checker.report import Report
+from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import MASK, Phase
 from peerlock.core.errors import UsageError
@@ -568,7 +569,7 @@ def in_flight(steps: list[Step]) -> list[tuple[NodeId, NodeId | None, object]]:
 # TR-869
 
 
-def overtaken(name: str, requests: tuple[int, ...], fifo: bool) -> Report:
+def overtaken(name: str, requests: tuple[int, ...], fifo: bool) -> Verdict:
     return check(model(name, len(requests), requests, Network(fifo)))
 
 

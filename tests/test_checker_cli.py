@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -205,3 +206,27 @@ def test_ctrl_c_prints_what_was_covered_and_ends_with_3() -> None:
     assert process.returncode == 3, (seen, out)
     assert "interrupted" in out
     assert "states" in out
+
+
+def test_the_time_limit_holds_while_it_measures(
+    check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measures_for_ever(search: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(
+        "peerlock.checker.measures.max_messages_per_entry", measures_for_ever
+    )
+    began = time.perf_counter()
+    done = check("central", "--max-seconds", 0.5)
+    assert 0.5 <= time.perf_counter() - began < 1.5  # the machine may be busy
+    assert done.code == 3
+    assert "the limit of 0.5 seconds was reached" in done.out
+
+
+@pytest.mark.parametrize("limit", ["--max-seconds", "--max-states", "--max-memory"])
+def test_a_limit_is_not_negative(check: Any, limit: str) -> None:
+    done = check("central", limit, -1)
+    assert (done.code, done.out) == (2, "")
+    assert limit in done.err

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, SETTINGS
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.settings import SETTINGS
 from peerlock.cli.main import COMMANDS, main
 
 SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]
@@ -552,3 +554,44 @@ def test_advice_in_words(peerlock: Any) -> None:
     assert "Fewest messages" in done.out
     assert peerlock("advise", "--load", "much").code == 2
     assert peerlock("advise", "--latency", "slow").code == 2
+
+
+# Figures that have no samples, and runs of what is wrong
+
+ALONE = ("-n", 3, "--load", "light", "--entries", 4)
+
+
+def test_a_figure_without_samples_is_null_and_a_dash(peerlock: Any) -> None:
+    """One request at a time: nobody waits for the next to leave."""
+    report = peerlock("simulate", "central", *ALONE, "--json").json
+    assert report["synchronisation_delay"] is None
+    assert report["response_time"]["mean"] > 0
+    told = peerlock("simulate", "central", *ALONE).out
+    assert re.search(r"^synchronisation delay +– *$", told, re.MULTILINE)
+
+    (row,) = peerlock("compare", "central", *ALONE, "--runs", 1, "--json").json
+    assert row["synchronisation_delay"] is None
+    assert " – " in peerlock("compare", "central", *ALONE, "--runs", 1).out
+    ranked = peerlock("advise", *ALONE, "--runs", 1, "--json").json
+    assert {row["synchronisation_delay"] for row in ranked} == {None}
+
+
+def test_a_run_without_entries_has_no_figures(peerlock: Any) -> None:
+    crashes = [word for node in (1, 2) for word in ("--crash", f"{node}@0")]
+    late = ("simulate", "central", "-n", 2, "--schedule", "2@1", *crashes)
+    report = peerlock(*late, "--json").json
+    assert report["entries"] == 0
+    for figure in ("messages_per_entry", "response_time", "throughput", "fairness"):
+        assert report[figure] is None, figure
+    assert "nan" not in peerlock(*late).out
+
+
+def test_a_run_of_a_museum_piece_says_that_it_is_wrong(peerlock: Any) -> None:
+    told = peerlock("simulate", "lamport-reordered", "-n", 2, "--entries", 1).out
+    assert (
+        "known to be wrong: it can end in exclusion; "
+        "peerlock check lamport-reordered shows the shortest way" in told
+    )
+    wrong = peerlock("simulate", "lamport-reordered", "--json").json
+    assert wrong["verdict"] == "exclusion"
+    assert "known to be wrong" not in peerlock("simulate", "lamport", "--entries", 1).out

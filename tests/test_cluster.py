@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +20,11 @@ from peerlock.node import links
 from peerlock.simulator.cluster import Cluster, Outcome, Story
 from peerlock.simulator.witness import Held, Misrule, Witness
 from tests.node_mutants import MUTANTS, Mutant
+from tests.rewritten import ALL as REWRITTEN
+from tests.rewritten import SEEDS as BY_SEEDS
+from tests.rewritten import Rewritten
+from tests.test_host import FarAway, suspended_for
+from tests.test_presence import ME, OTHER, member
 
 CHUNK = 50
 SEEDS = 300
@@ -85,15 +95,22 @@ def test_what_can_happen_does_happen() -> None:
     for what in (
         "crash",
         "first member's end in recovery",
+        "gap noticed",
         "join",
+        "lag",
         "leave",
+        "lose",
         "pause",
         "permits in use together",
         "readers together",
         "recalls",
+        "refuse",
         "sever",
         "slow",
         "stall",
+        "stop clocks",
+        "stumble",
+        "suspend",
         "view during recovery",
     ):
         assert happened[what] >= 10, what
@@ -121,7 +138,7 @@ def held(who: str, fence: int, shared: bool = False, valid: bool = True) -> Held
 
 
 def test_two_may_not_hold_a_lock_together() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     witness.granted("x", 0, held("a", 1))
     witness.granted("y", 0, held("b", 1))
     with pytest.raises(Misrule, match=r"a \(fence 1\) and b \(fence 2\) hold x together"):
@@ -129,7 +146,7 @@ def test_two_may_not_hold_a_lock_together() -> None:
 
 
 def test_who_has_left_or_is_no_longer_valid_is_not_inside() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     first = held("a", 1)
     witness.granted("x", 0, first)
     witness.left("x", first)
@@ -139,7 +156,7 @@ def test_who_has_left_or_is_no_longer_valid_is_not_inside() -> None:
 
 
 def test_readers_may_be_inside_together_and_no_writer_with_them() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     witness.granted("x", 0, held("a", 1, shared=True))
     witness.granted("x", 0, held("b", 1, shared=True))
     assert witness.together == 1
@@ -148,14 +165,14 @@ def test_readers_may_be_inside_together_and_no_writer_with_them() -> None:
 
 
 def test_fences_must_grow() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     witness.granted("x", 0, held("a", 7, valid=False))
     with pytest.raises(Misrule, match="b's fence 7 for x follows 7"):
         witness.granted("x", 0, held("b", 7))
 
 
 def test_as_many_as_there_are_permits() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     for who in "ab":
         witness.granted("x", 2, held(who, 1))
     assert witness.permitted == 1
@@ -164,22 +181,89 @@ def test_as_many_as_there_are_permits() -> None:
 
 
 def test_a_name_is_not_a_lock_and_a_semaphore_at_once() -> None:
-    witness = Witness()
+    witness = Witness(lambda: 0.0, 0.0)
     witness.granted("x", 2, held("a", 1, valid=False))
     witness.granted("x", 0, held("b", 2))
     with pytest.raises(Misrule, match="take x for different things"):
         witness.granted("x", 2, held("c", 3))
 
 
-def run_all(seeds: list[int]) -> None:
-    for seed in seeds:
-        Cluster(Story(seed)).run()
+def test_a_loser_is_told_a_margin_before_the_next_one_gets_it() -> None:
+    now = 0.0
+    witness = Witness(lambda: now, 0.3)
+    first = held("a", 1)
+    witness.granted("x", 0, first)
+    witness.left("x", first)
+    witness.lost("x", first)
+    now = 0.2
+    with pytest.raises(Misrule, match="b gets x, and a had no time to stop"):
+        witness.granted("x", 0, held("b", 2))
+    now = 0.3
+    witness.granted("x", 0, held("c", 3))
 
 
-def test_clocks_that_differ_need_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow clock keeps a lease for longer than the engine; without a margin, too long."""
-    skewed = [seed for seed in range(1, 1200) if Cluster(Story(seed)).skewed]
-    assert 200 < len(skewed) < 400
-    monkeypatch.setattr("peerlock.simulator.cluster.MARGIN", 0.0)
-    with pytest.raises(Misrule):
-        run_all(skewed)
+def test_readers_and_permits_leave_time_to_those_that_they_exclude() -> None:
+    witness = Witness(lambda: 0.0, 0.3)
+    for name, permits, shared in (("x", 0, True), ("y", 2, False)):
+        first = held("a", 1, shared)
+        witness.granted(name, permits, first)
+        witness.left(name, first)
+        witness.lost(name, first)
+        witness.granted(name, permits, held("b", 2, shared))
+    with pytest.raises(Misrule, match="no time to stop"):
+        witness.granted("y", 2, held("c", 3))
+
+
+# Mutants of what ships
+
+
+@pytest.mark.parametrize("mutant", REWRITTEN, ids=str)
+def test_a_mutant_of_what_ships_is_caught(
+    mutant: Rewritten, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant.apply(monkeypatch)
+    if mutant.caught_by != BY_SEEDS:
+        assert fails(mutant.caught_by, monkeypatch)
+        return
+    for seed in range(1, 301):
+        try:
+            Cluster(Story(seed)).run()
+        except (Misrule, RemoteError, AssertionError, LookupError):
+            return
+    pytest.fail(f"300 seeds have not noticed that {mutant}")
+
+
+def fails(name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    try:
+        run_test(name, monkeypatch)
+    except (Exception, pytest.fail.Exception):
+        return True
+    return False
+
+
+def run_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of another file, with what pytest would give it."""
+    module, function = name.split(".")
+    test = getattr(import_module(f"tests.{module}"), function)
+    monkeypatch.setattr("tests.loops.PATIENCE", 2.0)
+    given: dict[str, Callable[[], Any]] = {
+        "alone": lambda: member(),
+        "pair": lambda: member(ME, OTHER),
+        "loop": lambda: "asyncio",
+        "suspended": lambda: suspended_for(monkeypatch),
+        "monkeypatch": lambda: monkeypatch,
+        "cluster": lambda: f"memory://mutants of {name}",
+        "first": lambda: "take",
+        "kind": lambda: FarAway,
+        "error": lambda: PermissionError(13, "Permission denied"),
+    }
+    with warnings.catch_warnings(action="ignore"):
+        test(**{wanted: given[wanted]() for wanted in signature(test).parameters})
+
+
+@pytest.mark.parametrize("mutant", REWRITTEN, ids=str)
+def test_without_its_mutant_a_test_passes(
+    mutant: Rewritten, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mutant.caught_by != BY_SEEDS:
+        run_test(mutant.caught_by, monkeypatch)

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.links import Link
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
@@ -21,9 +23,11 @@ from peerlock.runtime.codec import (
     MOST_BYTES,
     VERSION,
     Ask,
+    Foreign,
     Frame,
     Garbage,
     Hello,
+    Refusal,
     Seen,
     Told,
     decode,
@@ -70,20 +74,17 @@ own = [st.builds(kind, **fields_of(kind)) for kind in MESSAGES if kind is not To
 messages = st.one_of(*own, st.sampled_from(SERVING).flatmap(to_peer))
 batches = st.builds(
     Batch,
-    numbers,
-    numbers,
-    numbers,
-    numbers,
-    numbers,
+    *[numbers] * 6,
     st.lists(messages, max_size=5).map(tuple),
 )
 status = st.dictionaries(st.text("abc"), st.integers(0, 5) | st.lists(st.text("abc")))
 frames = st.one_of(
     batches,
-    st.builds(Hello, numbers, names, numbers, views),
+    st.builds(Hello, numbers, names, numbers),
     st.builds(Seen, views),
     st.builds(Ask, numbers, names),
     st.builds(Told, status),
+    st.builds(Refusal, numbers, names),
 )
 
 
@@ -102,7 +103,7 @@ def body_of(frame: Frame) -> bytes:
 def test_every_message_of_every_algorithm_comes_out_as_it_went_in(
     entry: Algorithm, data: st.DataObject
 ) -> None:
-    batch = Batch(1, 2, 3, 4, 5, tuple(data.draw(st.lists(to_peer(entry), max_size=3))))
+    batch = Batch(1, 2, 3, 4, 5, 6, tuple(data.draw(st.lists(to_peer(entry), max_size=3))))
     assert same(decode(body_of(batch)), batch)
 
 
@@ -205,16 +206,16 @@ HOSTILE = {
     "a date that is none": b"\x92\x03\x81\xa1a\xc7\x0c\xff" + b"\xff" * 12,
     "an unknown byte": b"\xc1",
     "an unknown algorithm": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["no-such", 0, False, 0], 1, 1, 0, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["no-such", 0, False, 0], 1, 1, 0, []]]]
     ),
     "an unknown kind": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 99, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 99, []]]]
     ),
     "a kind below the first": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, -1, []]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, -1, []]]]
     ),
     "too many fields": msgspec.msgpack.encode(
-        [4, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 0, [5]]]]
+        [4, 1, 1, 1, 1, 1, 1, [[11, "x", 1, ["central", 0, False, 0], 1, 1, 0, [5]]]]
     ),
 }
 
@@ -232,10 +233,10 @@ class Heard:
     """A listener that keeps what it hears."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[Frame | Foreign] = []
         self.is_closed = False
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         self.frames.append(frame)
 
     def closed(self, connection: Connection) -> None:
@@ -257,10 +258,12 @@ class Wire(asyncio.Transport):
         self.aborted = True
 
 
-def connection() -> tuple[Connection, Heard, Wire]:
+def connection(known: bool = True) -> tuple[Connection, Heard, Wire]:
     heard, wire = Heard(), Wire()
     made = Connection(heard)
     made.connection_made(wire)
+    if known:
+        made.welcome()
     return made, heard, wire
 
 
@@ -276,8 +279,8 @@ def feed(connection: Connection, data: bytes) -> None:
 
 
 SAMPLE: list[Frame] = [
-    Hello(VERSION, "cluster", 5, View(7, (Member(5, "/a", 1),))),
-    Batch(1, 2, 1, 0, 9, (Open("x", Demand()), Open("y", Demand("", 3)))),
+    Hello(VERSION, "cluster", 5),
+    Batch(1, 2, 1, 0, 9, 10, (Open("x", Demand()), Open("y", Demand("", 3)))),
     Seen(View(8, ())),
 ]
 
@@ -312,9 +315,9 @@ def test_frames_in_pieces_of_any_size(sent: list[Frame], data: st.DataObject) ->
     assert heard.frames == sent
 
 
-def refusal(data: bytes) -> list[Frame]:
+def refusal(data: bytes, known: bool = True) -> list[Frame | Foreign]:
     """What was heard before the connection was ended."""
-    ours, heard, wire = connection()
+    ours, heard, wire = connection(known)
     feed(ours, data)
     assert wire.aborted
     return heard.frames
@@ -335,7 +338,7 @@ def test_garbage_ends_the_connection_and_what_follows_is_not_heard() -> None:
 def test_what_a_listener_refuses_ends_the_connection() -> None:
     ours, heard, wire = connection()
 
-    def refuse(connection: Connection, frame: Frame) -> None:
+    def refuse(connection: Connection, frame: Frame | Foreign) -> None:
         raise RemoteError("no")
 
     heard.frame = refuse  # type: ignore[method-assign]
@@ -351,7 +354,7 @@ def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:
     for message in posted:
         sender.post(message)
     ours, _, wire = connection()
-    ours.send(sender.batch(1, 1, 1))
+    ours.send(sender.batch(1, 1, Fences()))
     assert len(wire.written) > 2 * MOST_BYTES
 
     theirs, heard, their_wire = connection()

@@ -15,8 +15,9 @@ from multiprocessing import active_children
 import pytest
 
 import peerlock
-from peerlock.lab.compare import Experiment, RunFailed, compare, in_processes, perform
+from peerlock.lab.compare import compare, in_processes
 from peerlock.simulator import Scenario, Violation, simulate
+from peerlock.simulator.experiment import Experiment, RunFailed, perform
 
 WORK = ("core", "algorithms", "traces", "simulator", "checker", "lab")
 MADE: dict[type[Exception], Exception] = {

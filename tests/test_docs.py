@@ -21,10 +21,11 @@ from handbook.markdown import prose, table
 from handbook.measures import SIZES, Measured, Room, right_ones, room
 
 from peerlock import sync
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
 from peerlock.cli.main import COMMANDS
-from peerlock.lab.compare import Result, Spread
+from peerlock.simulator.experiment import Result, Spread
 from peerlock.traces import svg
 
 SOME = Spread(2.0, 0.0, 2.0, 2.0)

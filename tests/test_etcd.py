@@ -1,15 +1,14 @@
 """Membership by etcd: against real servers, started here, killed, stopped, restored."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import wraps
-from itertools import count
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,39 +18,39 @@ import pytest
 import peerlock
 from peerlock.api.meeting import Reach
 from peerlock.core.errors import UsageError
+from peerlock.membership.clock import now
 from peerlock.membership.engine import (
     BetweenMachines,
     ClusterError,
     Gone,
-    Joined,
     Watching,
 )
 from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
-from peerlock.membership.etcd_gateway import Answer, encoded
+from peerlock.membership.etcd_gateway import Answer, Gateway, encoded
 from peerlock.membership.place import engine_for
-from peerlock.membership.sqlite import BEGINNING
-from peerlock.node.views import MemberId, View
+from peerlock.node.numbers import BLOCK, MOST, origin
+from peerlock.node.views import View
 from peerlock.runtime.certificates import issue, new_authority
+from tests.etcd_members import (
+    PATIENCE,
+    Member,
+    alone,
+    fresh,
+    ids,
+    in_time,
+    key_of,
+    keys_of,
+    members,
+    renewed,
+    same,
+)
 from tests.etcd_servers import Server, Wire, servers
 from tests.listening import Listener
 from tests.loops import on_each_loop
+from tests.membership_mutants import MUTANTS, PACKAGE, Mutant
 
-PATIENCE = 30.0
 UNREADABLE = "/proc/self/mem"  # it is there, and not even root can read its beginning
-names = count(1)
-
-
-def in_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def run(*arguments: Any, **named: Any) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await test(*arguments, **named)
-
-        asyncio.run(bounded())
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -81,111 +80,6 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
         return False
 
     monkeypatch.setattr(EtcdEngine, "_is_hasty", is_hasty)
-
-
-def fresh(*where: Server | Wire, options: str = "", user: str = "") -> str:
-    """A cluster that nobody has used yet."""
-    hosts = ",".join(one.address for one in where)
-    return f"etcd://{user}{hosts}/c{next(names)}{options}"
-
-
-def same(url: str, *where: Server | Wire) -> str:
-    """The same cluster, by another way."""
-    hosts = ",".join(one.address for one in where)
-    return f"etcd://{hosts}/{url.rpartition('/')[2]}"
-
-
-def keys_of(url: str) -> str:
-    return f"/peerlock/{url.rpartition('/')[2]}/"
-
-
-class Member:
-    """An engine, and what its host would do with it: renew, and listen."""
-
-    def __init__(self, url: str, lease: float = 2.0) -> None:
-        self.engine = EtcdEngine(url, lease)
-        self.engine.on_change = self._told
-        self.views: list[View] = []
-        self.calls_to_look = 0
-        self._something = asyncio.Event()
-        self._renewals: asyncio.Task[None] | None = None
-
-    async def join(self, beyond: int = 0) -> Joined:
-        self.joined = await self.engine.join("there", beyond)
-        self.me = self.joined.me
-        self.views.append(self.joined.view)
-        return self.joined
-
-    def _told(self, view: View | None) -> None:
-        if view is None:
-            self.calls_to_look += 1
-        else:
-            self.views.append(view)
-        self._something.set()
-
-    async def until(self, condition: Callable[[View], bool]) -> View:
-        """Whose newest view is like this, as its watch or a renewal tells it."""
-        while not condition(self.views[-1]):
-            await self._something.wait()
-            self._something.clear()
-        return self.views[-1]
-
-    async def until_told_to_look(self) -> None:
-        while not self.calls_to_look:
-            await self._something.wait()
-            self._something.clear()
-
-    def keep_renewing(self) -> None:
-        async def renew() -> None:
-            while True:
-                with suppress(ClusterError):
-                    view = (await self.engine.renew(self.me)).view
-                    if view.number > self.views[-1].number:
-                        self._told(view)
-                await asyncio.sleep(0.3)
-
-        self._renewals = asyncio.create_task(renew())
-
-    def die(self) -> None:
-        """Without a word to anybody."""
-        if self._renewals:
-            self._renewals.cancel()
-        self.engine.close()
-
-
-@asynccontextmanager
-async def members(url: str, number: int, lease: float = 2.0) -> AsyncIterator[Any]:
-    async with AsyncExitStack() as stack:
-        made = []
-        for _ in range(number):
-            member = Member(url, lease)
-            stack.callback(member.die)
-            await member.join()
-            made.append(member)
-        yield made[0] if number == 1 else made
-
-
-def ids(view: View) -> list[MemberId]:
-    return [member.id for member in view.members]
-
-
-def key_of(server: Server, url: str, member: Member) -> str:
-    [lease] = {i.id for m, i in member.engine._known.leases.items() if m == member.me}
-    return f"{keys_of(url)}members/{lease:016x}"
-
-
-def alone(member: Member) -> Callable[[View], bool]:
-    return lambda view: ids(view) == [member.me]
-
-
-async def renewed(member: Member) -> float:
-    """As soon as etcd lets us."""
-    while True:
-        try:
-            return (await member.engine.renew(member.me)).deadline
-        except ClusterError as error:
-            assert not isinstance(error, Gone), error
-            await asyncio.sleep(0.05)
 
 
 # Coming and going
@@ -229,7 +123,7 @@ async def test_whoever_dies_is_out_when_its_lease_is_and_not_before(
         b.die()
         for survivor in (a, c):
             view = await survivor.until(lambda view: b.me not in ids(view))
-            assert time.monotonic() >= deadline
+            assert now() >= deadline
             assert ids(view) == [a.me, c.me]
         assert a.views[-1] == c.views[-1]
 
@@ -244,18 +138,18 @@ async def test_if_etcd_takes_a_key_away_too_early_nobody_is_out_too_early(
         for survivor in (a, c):
             survivor.keep_renewing()
         deadline = (await b.engine.renew(b.me)).deadline
-        server.delete(key_of(server, url, b))
+        server.delete(key_of(url, b))
         view = await a.until(lambda view: b.me not in ids(view))
-        assert time.monotonic() >= deadline
+        assert now() >= deadline
         assert await c.until(lambda view: b.me not in ids(view)) == view
 
 
 @in_time
 async def test_who_comes_back_after_that_need_not_wait(server: Server) -> None:
     url = fresh(server)
-    async with members(url, 2, lease=25) as (a, b):
+    async with members(url, 2, lease=2 * PATIENCE) as (a, b):
         former = b.me
-        server.delete(key_of(server, url, b))
+        server.delete(key_of(url, b))
         await b.until_told_to_look()
         with pytest.raises(Gone, match="our lease ran out"):
             await b.engine.renew(b.me)
@@ -338,10 +232,10 @@ async def test_more_may_come_and_die_at_once_than_etcd_compares(
         for member in crowd:
             await member.until(lambda view: len(view.members) == len(crowd))
         agree(crowd)
-        survivor, *others = sorted(crowd, key=lambda one: key_of(server, url, one))
+        survivor, *others = sorted(crowd, key=lambda one: key_of(url, one))
         for member in others:
             member.die()
-        server.delete_between(f"{key_of(server, url, survivor)}!", f"{keys_of(url)}n")
+        server.delete_between(f"{key_of(url, survivor)}!", f"{keys_of(url)}n")
         await survivor.until(alone(survivor))
         agree([survivor])
 
@@ -401,7 +295,7 @@ async def test_who_does_not_want_to_join_any_more_is_not_in(server: Server) -> N
     await there.wait()
     await second.join()
     assert len(second.joined.view.members) == 2
-    vars(first.engine).pop("_change")
+    vars(first.engine._views).pop("change")
     joining.cancel()
     await second.until(alone(second))
     first.die()
@@ -411,14 +305,14 @@ async def test_who_does_not_want_to_join_any_more_is_not_in(server: Server) -> N
 def slow_to_join(member: Member) -> tuple[asyncio.Event, asyncio.Event]:
     """When its key is there; and when it may go on to write a view."""
     there, may_go_on = asyncio.Event(), asyncio.Event()
-    change = member.engine._change
+    change = member.engine._views.change
 
     async def slow_change(*arguments: Any) -> Any:
         there.set()
         await may_go_on.wait()
         return await change(*arguments)
 
-    member.engine._change = slow_change  # type: ignore[assignment, method-assign]
+    member.engine._views.change = slow_change  # type: ignore[assignment, method-assign]
     return there, may_go_on
 
 
@@ -464,34 +358,116 @@ async def test_who_comes_back_is_somebody_else_and_its_former_self_is_out(
         former = a.me
         await a.join(beyond=a.joined.view.number + 100)
         assert ids(a.joined.view) == [a.me]
-        assert a.me == former + 101
-        assert await renewed(a) > time.monotonic()
+        assert a.me > former + 100
+        assert await renewed(a) > now()
 
 
 # Numbers
 
 
 @in_time
-async def test_numbers_are_at_least_the_seconds_since_2024(server: Server) -> None:
-    seconds = int(time.time()) - BEGINNING
+async def test_the_first_number_is_the_clock(server: Server) -> None:
+    before = origin(time.time())
     async with members(fresh(server), 1) as a:
-        assert seconds <= a.joined.view.number <= int(time.time()) - BEGINNING
+        assert before <= a.joined.view.number <= origin(time.time())
+
+
+@pytest.mark.parametrize("wrong", [0.0, 5e9])
+@in_time
+async def test_a_clock_that_is_wrong_is_not_believed(
+    server: Server, monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        monkeypatch.setattr(time, "time", lambda: wrong)
+        assert (await a.engine.renumber()).number == a.joined.view.number + 1
+        pretend_an_election(server, url)
+        assert (await a.engine.renumber()).number == a.joined.view.number + 2
+        await refused(fresh(server), "the clock of this machine is wrong")
 
 
 @in_time
-async def test_a_clock_that_is_far_ahead_is_not_believed(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with members(fresh(server), 1) as a:
-        monkeypatch.setattr(time, "time", lambda: 5e9)
+async def test_after_an_election_numbers_move_up_to_the_clock(server: Server) -> None:
+    """As etcd may have been restored: a data directory that was copied back begins one."""
+    url = fresh(server)
+    async with members(url, 1) as a:
+        while origin(time.time()) < a.joined.view.number + 20:
+            await asyncio.sleep(0.005)
         assert (await a.engine.renumber()).number == a.joined.view.number + 1
+        pretend_an_election(server, url)
+        assert (await a.engine.renumber()).number >= a.joined.view.number + 20
+        assert (await a.engine.renumber()).number <= origin(time.time())
+
+
+def pretend_an_election(server: Server, url: str) -> None:
+    """Since the view was written."""
+    key = f"{keys_of(url)}view"
+    content = server.pairs(keys_of(url))[key]
+    content["etcd"][1] -= 1
+    server.put(key, json.dumps(content).encode())
+
+
+@in_time
+async def test_no_number_is_ahead_of_the_clock(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        for _ in range(3):
+            limit = await a.engine.reserve()
+            assert limit <= origin(time.time())
+        server.delete(keys_of(url))
+        async with members(url, 1) as late:  # which knows nothing of it
+            assert late.joined.view.number > limit
+
+
+@in_time
+async def test_numbers_for_fences_are_taken_without_a_new_view(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 2) as (a, b):
+        view = await a.until(lambda view: b.me in ids(view))
+        limit = await a.engine.reserve()
+        assert limit == view.number + BLOCK
+        assert await b.engine.reserve() == limit  # it is there for all
+        assert await a.engine.reserve() == limit + BLOCK
+        assert await b.engine.reserve() == limit + BLOCK
+        assert await b.engine.reserve() == limit + 2 * BLOCK
+        assert (await a.engine.renew(a.me)).view == view
+        newest = await b.engine.renumber()
+        assert newest.number > limit + 2 * BLOCK
+        await a.until(lambda view: view == newest)
+        agree([a, b])
+        assert [seen.number for seen in a.views] == [a.me, view.number, newest.number]
+
+
+@in_time
+async def test_numbers_of_a_newer_view_are_not_for_the_fences_of_an_older_one(
+    server: Server,
+) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        limit = await a.engine.reserve()
+        a.engine._end_tasks()
+        await asyncio.sleep(0)  # and nobody tells it any more
+        async with members(url, 1) as b:
+            assert await a.engine.reserve() == limit
+            view = (await a.engine.renew(a.me)).view
+            assert view == b.joined.view
+            assert await a.engine.reserve() == view.number + BLOCK
+
+
+@in_time
+async def test_no_numbers_are_taken_from_an_etcd_that_has_lost_them(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, 1) as a:
+        server.delete(keys_of(url))
+        with pytest.raises(Gone, match="removed"):
+            await a.engine.reserve()
 
 
 @in_time
 async def test_when_the_numbers_are_used_up_it_says_so(server: Server) -> None:
     one = Member(fresh(server))
-    with pytest.raises(ClusterError, match="numbers are used up"):
-        await one.join(beyond=(1 << 31) - 1)
+    with pytest.raises(ClusterError, match="used up all numbers"):
+        await one.join(beyond=MOST - 1)
     one.die()
 
 
@@ -506,41 +482,91 @@ async def test_if_all_keys_are_deleted_numbers_grow_all_the_same(server: Server)
             await a.engine.renew(a.me)
         await a.join(before)
         assert a.joined.view.number > before
-        assert await renewed(a) > time.monotonic()
-
-
-@in_time
-async def test_a_restored_backup_is_noticed_and_numbers_grow_all_the_same(
-    own_server: Server,
-) -> None:
-    backup = own_server.data.with_name("backup")
-    async with members(fresh(own_server), 1, lease=20) as a:
-        own_server.crash()
-        shutil.copytree(own_server.data, backup)
-        own_server.restart()
-        await a.engine.renumber()
-        seen = (await a.engine.renumber()).number
-        own_server.crash()
-        shutil.rmtree(own_server.data)
-        backup.rename(own_server.data)
-        own_server.restart()
-        with pytest.raises(Gone, match="backup"):
-            await a.engine.renew(a.me)
-        await a.join(seen)
-        assert a.joined.view.number > seen
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
 
 
 # Leases
 
 
 @in_time
+async def test_leases_are_counted_on_a_clock_that_runs_while_the_machine_sleeps(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it had slept for a day, and CLOCK_MONOTONIC with it."""
+    read = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: read(clock) + 86_400)
+    async with members(fresh(server), 1, lease=20) as a:
+        slept = time.monotonic() + 86_400
+        assert slept - PATIENCE < a.joined.deadline - 20 <= slept
+        assert slept - PATIENCE < await renewed(a) - 20 <= now()
+
+
+@in_time
+async def test_a_late_answer_does_not_make_a_lease_longer(server: Server) -> None:
+    """The grant's, the keepalive's, and that of the read that confirms it."""
+    one = Member(fresh(server), lease=20)
+    for late in ("/v3/lease/grant", "/v3/lease/keepalive", "/v3/kv/range"):
+        answered = answers_late(one.engine, late)
+        deadline = (
+            (await one.join()).deadline
+            if late == "/v3/lease/grant"
+            else (await one.engine.renew(one.me)).deadline
+        )
+        assert deadline <= answered[late] - LATE + 20
+    one.die()
+
+
+LATE = 0.1  # seconds
+
+
+def answers_late(engine: EtcdEngine, late: str) -> dict[str, float]:
+    """When questions were answered; of those that are late, the first."""
+    answered: dict[str, float] = {}
+    call = Gateway.call
+
+    async def slow_call(path: str, question: object, patience: float) -> Answer:
+        answer = await call(engine._gateway, path, question, patience)
+        if path == late and path not in answered:
+            await asyncio.sleep(LATE)
+            answered[path] = now()
+        return answer
+
+    engine._gateway.call = slow_call  # type: ignore[method-assign]
+    return answered
+
+
+@in_time
+async def test_a_former_self_is_not_renewed(server: Server) -> None:
+    async with members(fresh(server), 1) as a:
+        former = a.me
+        await a.join()
+        assert (await a.engine.renew(former)).deadline == -inf
+        assert (await a.engine.renew(a.me)).deadline > now()
+
+
+@in_time
+async def test_etcd_so_slow_that_the_lease_ends_before_the_member_is_in(
+    server: Server,
+) -> None:
+    url = fresh(server)
+    one = Member(url)
+    there, may_go_on = slow_to_join(one)
+    joining = asyncio.create_task(one.join())
+    await there.wait()
+    server.delete(f"{keys_of(url)}members/")
+    may_go_on.set()
+    with pytest.raises(ClusterError, match="so slow that our lease ran out"):
+        await joining
+    one.die()
+
+
+@in_time
 async def test_a_lease_is_rounded_up_to_what_etcd_grants(server: Server) -> None:
     async with members(fresh(server), 1, lease=0.3) as a:
         assert a.engine.lease == 2  # etcd's least
-        before = time.monotonic()
+        before = now()
         await a.join()
-        assert before + 2 <= a.joined.deadline <= time.monotonic() + 2
+        assert before + 2 <= a.joined.deadline <= now() + 2
     async with members(fresh(server), 1, lease=2.5) as b:
         assert b.engine.lease == 3
 
@@ -548,11 +574,11 @@ async def test_a_lease_is_rounded_up_to_what_etcd_grants(server: Server) -> None
 @in_time
 async def test_a_lease_is_counted_from_before_the_question(server: Server) -> None:
     async with Wire(server.port) as wire, members(fresh(wire), 1, lease=10) as a:
-        before = time.monotonic()
+        before = now()
         wire.hold()
         asked = asyncio.create_task(a.engine.renew(a.me))
         await asyncio.sleep(0.3)  # an answer that takes its time: that is the test
-        after = time.monotonic()
+        after = now()
         wire.let_go()
         deadline = (await asked).deadline
         assert before + 10 <= deadline < after + 10
@@ -570,7 +596,7 @@ async def test_a_leader_that_was_deposed_renews_nothing(three: list[Server]) -> 
         asked = asyncio.create_task(a.engine.renew(a.me))
         await asyncio.sleep(0.1)  # the question must lie there when it goes on
         old.resume()
-        assert (await asked).deadline > time.monotonic() + 10
+        assert (await asked).deadline > now() + 10
         status = others[0].ask("maintenance/status", {})
         assert terms[-1] == int(status["header"]["raft_term"])
 
@@ -579,7 +605,7 @@ async def test_a_leader_that_was_deposed_renews_nothing(three: list[Server]) -> 
 async def test_a_renewal_counts_only_if_nobody_else_was_elected(server: Server) -> None:
     async with members(fresh(server), 1) as a:
         terms = terms_of_keepalives(a.engine, as_if=[-2, -1])
-        before = time.monotonic()
+        before = now()
         assert (await a.engine.renew(a.me)).deadline > before + 2
         assert len(terms) == 3
         terms_of_keepalives(a.engine, as_if=[-1] * 100)
@@ -607,7 +633,79 @@ async def elected(candidates: list[Server]) -> None:
         await asyncio.sleep(0.05)
 
 
+# What happens between a look and a change
+
+
+@in_time
+async def test_nobody_is_put_out_whose_key_is_there_again(
+    server: Server, trusted: None
+) -> None:
+    url = fresh(server)
+    async with members(url, 2, lease=20) as (a, b):
+        key, lease = key_of(url, b), b.engine._lease_id
+        card = json.dumps(server.pairs(keys_of(url))[key]).encode()
+        tries = before_each_commit(a.engine, lambda: server.put(key, card, lease))
+        server.delete(key)
+        while not tries:
+            await asyncio.sleep(0.01)
+        assert ids((await a.engine.renew(a.me)).view) == [a.me, b.me]
+
+
+@in_time
+async def test_nobody_is_let_in_whose_key_has_gone_meanwhile(server: Server) -> None:
+    url = fresh(server)
+    first, second = Member(url, lease=20), Member(url, lease=20)
+    there, may_go_on = slow_to_join(first)
+    joining = asyncio.create_task(first.join())
+    await there.wait()
+    [key] = server.pairs(f"{keys_of(url)}members/")
+    before_each_commit(second.engine, lambda: server.delete(key))
+    await second.join()
+    may_go_on.set()
+    with pytest.raises(ClusterError, match="so slow that our lease ran out"):
+        await joining
+    assert ids(second.joined.view) == [second.me]
+    first.die()
+    second.die()
+
+
+def before_each_commit(engine: EtcdEngine, act: Callable[[], None]) -> list[None]:
+    """And how often."""
+    tries: list[None] = []
+    commit = engine._views._commit
+
+    async def late_commit(*arguments: Any) -> Any:
+        act()
+        done = await commit(*arguments)
+        tries.append(None)
+        return done
+
+    engine._views._commit = late_commit  # type: ignore[assignment, method-assign]
+    return tries
+
+
 # Watches
+
+
+@in_time
+async def test_what_a_broken_watch_has_missed_is_found_when_it_is_begun_anew(
+    server: Server, trusted: None
+) -> None:
+    async with Wire(server.port) as wire:
+        url = fresh(wire)
+        async with members(url, 1, lease=20) as a, members(same(url, server), 1, 20) as b:
+            await a.until(lambda view: b.me in ids(view))
+            wire.hold()
+            server.delete(key_of(url, b))
+            b.die()
+            await wire.hang_up()
+            wire.let_go()
+            await a.until(alone(a))
+            wire.hold()
+            server.delete(key_of(url, a))
+            await wire.hang_up()
+            wire.let_go()
+            await a.until_told_to_look()
 
 
 @in_time
@@ -646,6 +744,18 @@ async def test_a_watch_that_has_gone_silent_is_replaced(server: Server) -> None:
             assert await a.until(lambda view: view.number >= second.number) == second
 
 
+@in_time
+async def test_a_watch_that_fails_is_begun_anew_at_another_server(server: Server) -> None:
+    engine = EtcdEngine(f"etcd://127.0.0.1:1,{server.address}/x", 2.0)
+    gateway = engine._gateway
+    with pytest.raises(ClusterError, match="nobody listens there"):
+        await anext(gateway.watch(b"a", b"b", PATIENCE))
+    told = gateway.watch(b"a", b"b", PATIENCE)
+    assert (await anext(told))["created"]
+    await told.aclose()
+    engine.close()
+
+
 # Trouble
 
 
@@ -657,7 +767,7 @@ async def test_a_short_outage_disturbs_nothing(own_server: Server) -> None:
         with pytest.raises(ClusterError, match="nobody listens there"):
             await a.engine.renew(a.me)
         own_server.restart()
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
         assert (await a.engine.renew(a.me)).view == a.joined.view
         async with members(url, 1) as b:
             assert await a.until(lambda view: b.me in ids(view)) == b.joined.view
@@ -667,12 +777,26 @@ async def test_a_short_outage_disturbs_nothing(own_server: Server) -> None:
 async def test_etcd_that_does_not_answer_is_given_up_in_time(own_server: Server) -> None:
     async with members(fresh(own_server), 1, lease=2) as a:
         own_server.pause()
-        before = time.monotonic()
+        before = now()
         with pytest.raises(ClusterError, match="did not answer in time"):
             await a.engine.renew(a.me)
-        assert time.monotonic() - before < 1.9
+        assert now() - before < 1.9
         own_server.resume()
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
+
+
+@in_time
+async def test_servers_that_do_not_answer_share_the_time_there_is(server: Server) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with Listener(silent) as one, Listener(silent) as two:
+        hosts = f"127.0.0.1:{one.port},127.0.0.1:{two.port},{server.address}"
+        engine = EtcdEngine(f"etcd://{hosts}/x", 2.0)
+        before = now()
+        await engine._gateway.call("/version", None, 1.5)
+        assert now() - before < 2.5
+        engine.close()
 
 
 @in_time
@@ -681,12 +805,12 @@ async def test_one_of_three_servers_may_die_or_fall_silent(three: list[Server]) 
     url = fresh(first, second, third)
     async with members(url, 1, lease=10) as a:
         first.kill()
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
         async with members(same(url, third), 1, lease=10) as b:
             assert await a.until(lambda view: b.me in ids(view)) == b.joined.view
             await asyncio.to_thread(first.restart)
             second.pause()
-            assert await renewed(a) > time.monotonic()
+            assert await renewed(a) > now()
             await elected([first, third])
             left = await b.engine.leave(b.me)
             assert await a.until(alone(a)) == left
@@ -703,7 +827,7 @@ async def test_without_a_majority_nothing_is_renewed_until_there_is_one(
         with pytest.raises(ClusterError, match="etcd at"):
             await a.engine.renew(a.me)
         three[1].start()
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
         assert (await a.engine.renew(a.me)).view == a.joined.view
 
 
@@ -726,7 +850,7 @@ async def test_a_full_etcd_keeps_members_in_and_lets_none_in(
             await asyncio.sleep(0.05)
             found = await a.engine.renew(a.me)
         assert "etcd is full" in str(found.trouble)
-        assert found.deadline > time.monotonic()
+        assert found.deadline > now()
         assert b.me in ids(found.view)
         own_server.ask("maintenance/alarm", {**alarm, "action": "DEACTIVATE"})
         await a.until(alone(a))
@@ -737,7 +861,7 @@ async def test_passwords(own_server: Server) -> None:
     url = fresh(own_server, user="ann:p%40ss@")
     add_users(own_server, url)
     async with members(url, 1, lease=20) as a:
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
         await refused(
             url.replace("p%40ss", "wrong"), "not take this password of user 'ann'"
         )
@@ -745,7 +869,7 @@ async def test_passwords(own_server: Server) -> None:
         await refused(url.replace("ann", "bob"), "does not let bob read and write")
         own_server.kill()  # and what it gave for the password is forgotten
         own_server.restart()
-        assert await renewed(a) > time.monotonic()
+        assert await renewed(a) > now()
         async with members(url, 1) as b:
             await a.until(lambda view: b.me in ids(view))
 
@@ -765,7 +889,7 @@ async def test_a_new_password_is_read_when_the_old_one_is_refused(
         with pytest.raises(ClusterError, match="not take this password of user 'ann'"):
             await a.engine.renew(a.me)
         file.write_text("new\n")
-        assert (await a.engine.renew(a.me)).deadline > time.monotonic()
+        assert (await a.engine.renew(a.me)).deadline > now()
 
 
 def add_users(server: Server, url: str) -> None:
@@ -896,7 +1020,7 @@ async def test_keys_of_others_among_ours_disturb_nobody(server: Server) -> None:
             key = encoded(f"{keys_of(url)}{name}".encode())
             server.ask("kv/put", {"key": key, "value": encoded(value)})
             async with members(url, 1) as a:
-                assert await renewed(a) > time.monotonic()
+                assert await renewed(a) > now()
                 assert ids(await a.engine.leave(a.me)) == []
 
 
@@ -1064,3 +1188,13 @@ async def test_locks_of_nodes_that_etcd_keeps_together(server: Server) -> None:
                 await b.lock("x").try_acquire()
     assert fences == sorted(set(fences))
     assert fences[0] < 1 << 63
+
+
+# Mutants
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
+def test_a_mutant_can_still_be_made(mutant: Mutant) -> None:
+    """Whether the tests notice it takes minutes: python -m tests.membership_mutants."""
+    source = (PACKAGE / "membership" / mutant.file).read_text()
+    assert mutant.apply(source) != source

@@ -1,17 +1,24 @@
 """What a host does about members that it cannot reach, and about faults of its own."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import peerlock
-from peerlock.membership.engine import Renewed
+from peerlock.membership import clock
+from peerlock.membership.engine import ClusterError, Renewed
 from peerlock.membership.memory import MemoryEngine
+from peerlock.node import presence
+from peerlock.node.locks import State, Waiter
+from peerlock.node.terms import demand
 from peerlock.node.views import MemberId, View
 from peerlock.runtime import host as runtime_host
+from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import Host
 from peerlock.runtime.transport import Tcp
 from tests.listening import Listener
@@ -19,6 +26,11 @@ from tests.loops import on_each_loop, until
 
 NOBODY = "127.0.0.1:9"
 NEAR = (("127.0.0.1", 9),)
+
+
+def state_of(waiter: Waiter) -> State:
+    """Now: a type checker believes that it is what it was."""
+    return waiter.state
 
 
 class Asked(MemoryEngine):
@@ -47,7 +59,8 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        await until(lambda: host._ways[other].pause > 0.05)  # after half a dozen attempts
+        line = host.presence._lines[other]
+        await until(lambda: line.pause > 0.05)  # after half a dozen attempts
         assert not engine.times if kind is Watching else engine.times > 3
         await until(lambda: host.trouble is not None)
         assert f"cannot reach the member at {NOBODY}: Connect" in str(host.trouble)
@@ -110,8 +123,8 @@ async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> Non
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        await until(lambda: host._ways[other].pause > 0.01)
-        assert host._ways[other].dialling
+        await until(lambda: host.presence._lines[other].pause > 0.01)
+        assert host.presence._lines[other].dialling
     finally:
         await host.stop()
 
@@ -135,7 +148,7 @@ async def test_whom_all_wait_for_is_said(
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    monkeypatch.setattr(runtime_host, "SLOW", 0.05)
+    monkeypatch.setattr(presence, "SLOW", 0.05)
     one, other = MemoryEngine("silent", None), MemoryEngine("silent", None)
     host = Host(one, Tcp("127.0.0.1", None, NEAR, None))
     async with Listener(listen) as silent:
@@ -154,3 +167,317 @@ async def test_whom_all_wait_for_is_said(
         finally:
             other.close()
             await host.stop()
+
+
+# Connections
+
+
+@on_each_loop
+async def test_two_hosts_talk(cluster: str) -> None:
+    async with peerlock.join(cluster) as one, peerlock.join(cluster) as other:
+        async with other.lock("x", timeout=10):
+            pass
+        await until(lambda: one.host.node.running and other.host.node.running)
+        assert one.host.door.strangers == other.host.door.strangers == 0
+
+
+@on_each_loop
+async def test_a_member_whose_connection_is_gone_is_dialled_when_wanted() -> None:
+    """Some of what is held must be opened there; nobody is there, but it must be tried."""
+    name = "wanted"
+    host = Host(Asked(name, None), Tcp("127.0.0.1", None, NEAR, None))
+    await host.start()
+    try:
+        for held in "abcdefgh":
+            host.step(host.node.acquire, held, Waiter(demand()))
+        late = MemoryEngine(name, None)
+        await late.join(NOBODY)
+        host._look_soon()
+        await until(lambda: len(host.node.view.members) == 2)
+        await until(lambda: len(host.presence._lines) == 1)
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_the_end_of_a_members_connection_is_a_reason_to_look() -> None:
+    name = "incoming"
+    engine = Asked(name, None)
+    other = (await MemoryEngine(name, None).join(NOBODY)).me
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
+    host.presence.watching = True  # so that nothing else is a reason
+    await host.start()
+    try:
+        host.presence.watching = False
+        await until(lambda: host.presence._asked is None)
+        connection, times = Connection(host), engine.times
+        host._connections.add(connection)
+        host._incoming[connection] = other
+        host.presence._alarms.clear()
+        connection.connection_lost(None)
+        await until(lambda: engine.times > times)
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_a_connection_that_was_hung_up_while_it_was_dialled_is_closed() -> None:
+    gone = asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        gone.set()
+
+    name = "hung up"
+    other = MemoryEngine(name, None)
+    engine = Asked(name, None)
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
+    async with Listener(listen) as silent:
+        member = (await other.join(f"127.0.0.1:{silent.port}")).me
+        await host.start()
+        try:
+            assert member in host._dialling
+            host._tell(host.presence.heard, View(999, (host.node.view.members[-1],)))
+            await gone.wait()
+            await until(lambda: not host._connections)
+            assert host._lines == {}
+        finally:
+            other.close()
+            await host.stop()
+
+
+# Faults that nobody foresaw
+
+
+class Fault(Exception):
+    pass
+
+
+def once(owner: Any, name: str, error: Exception) -> None:
+    """The next call of it fails."""
+    sound = getattr(owner, name)
+
+    def unsound(*arguments: Any) -> Any:
+        setattr(owner, name, sound)
+        raise error
+
+    setattr(owner, name, unsound)
+
+
+async def alone_in(engine: Asked, faults: list[str]) -> Host:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, told: faults.append(repr(told["exception"])))
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
+    await host.start()
+    return host
+
+
+async def renewed_for_long(host: Host, engine: Asked) -> None:
+    """More often than five times, and so for longer than a lease; then nothing is lost."""
+    times = engine.times
+    await until(lambda: engine.times > times + 6)
+    await until(lambda: host.node.running)
+    held = Waiter(demand())
+    host.step(host.node.acquire, "x", held)
+    times = engine.times
+    await until(lambda: engine.times > times + 6)
+    assert held.state is State.HOLDING
+
+
+@on_each_loop
+async def test_a_tick_that_fails_is_reported_and_the_heart_beats_on() -> None:
+    faults: list[str] = []
+    engine = Asked("tick fails", 0.25)
+    host = await alone_in(engine, faults)
+    try:
+        held, first = Waiter(demand()), host.node.me
+        host.step(host.node.acquire, "x", held)
+        once(host.node, "tick", AssertionError("odd"))
+        await until(lambda: faults != [])
+        assert "AssertionError('odd')" in str(host.trouble)
+        assert held.state is State.LOST and host.node.statistics.faults == 1
+        await renewed_for_long(host, engine)
+        assert host.node.me != first and host.trouble is None
+        assert faults == ["AssertionError('odd')"]
+    finally:
+        await host.stop()
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), Fault()])
+@on_each_loop
+async def test_a_socket_that_cannot_be_looked_at_does_not_end_the_renewals(
+    error: Exception,
+) -> None:
+    """As while its directory is closed to everybody, for a second."""
+    faults: list[str] = []
+    engine = Asked(f"no look at {error}", 0.25)
+    host = await alone_in(engine, faults)
+    try:
+        held = Waiter(demand())
+        host.step(host.node.acquire, "x", held)
+        once(host.transport, "can_be_found", error)
+        await until(lambda: host.trouble is not None)
+        if isinstance(error, OSError):
+            expected = "cannot be reached by others: Permission denied"
+            assert str(host.trouble) == expected and faults == []
+        else:
+            assert "Fault()" in str(host.trouble) and faults == ["Fault()"]
+            assert host.node.statistics.faults == 1
+        assert held.state is State.HOLDING
+        host.step(host.node.release, held)
+        await renewed_for_long(host, engine)
+        assert host.trouble is None
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_an_engine_that_fails_in_an_unforeseen_way_is_asked_again() -> None:
+    faults: list[str] = []
+    engine = Asked("engine fails", 0.25)
+    host = await alone_in(engine, faults)
+    try:
+        once(engine, "renew", Fault())
+        await until(lambda: faults != [])
+        assert "Fault()" in str(host.trouble) and host.node.statistics.faults == 1
+        await renewed_for_long(host, engine)
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_a_member_that_cannot_be_dialled_for_an_odd_reason_is_dialled_again() -> None:
+    faults: list[str] = []
+    other = (await MemoryEngine("odd dial", None).join(NOBODY)).me
+    engine = Asked("odd dial", None)
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, told: faults.append(repr(told["exception"])))
+    once(host.transport, "connect", Fault())
+    await host.start()
+    try:
+        line = host.presence._lines[other]
+        await until(lambda: line.pause > 0.01)
+        assert faults == ["Fault()"]
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_one_who_is_told_of_renewals_and_fails_does_not_end_them() -> None:
+    faults: list[str] = []
+    engine = Asked("told", 0.25)
+    host = await alone_in(engine, faults)
+    try:
+        once(host, "on_renewal", Fault())
+        await until(lambda: faults != [])
+        await renewed_for_long(host, engine)
+    finally:
+        await host.stop()
+
+
+# Clocks
+
+
+class OutOfReach(Asked):
+    """After joining, it is not answered any more."""
+
+    async def renew(self, me: MemberId) -> Renewed:
+        await super().renew(me)
+        raise ClusterError("etcd is out of reach")
+
+
+class FarAway(Asked):
+    near = NEAR
+
+
+def suspended_for(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long the machine was suspended, in all: the loop's clock stood still."""
+    real, seconds = clock.now, [0.0]
+    monkeypatch.setattr(clock, "now", lambda: real() + seconds[0])
+    return seconds
+
+
+@pytest.fixture
+def suspended(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    return suspended_for(monkeypatch)
+
+
+@pytest.mark.parametrize("first", ["take", "turn", "acquire", "look", "nothing"])
+@on_each_loop
+async def test_a_holder_that_was_suspended_has_lost(
+    first: str, suspended: list[float]
+) -> None:
+    """Whatever runs first finds out; if nothing does, a tick.  The engine is silent."""
+    host = Host(OutOfReach(f"suspended, {first}", 3.0), Tcp("127.0.0.1", None, NEAR, None))
+    await host.start()
+    try:
+        held, next_one = Waiter(demand()), Waiter(demand())
+        node = host.node
+        host.step(node.acquire, "x", held)
+        suspended[0] += 60.0
+        match first:
+            case "take":
+                assert not host.step(node.take, "x", next_one)
+                assert not host.step(node.check_lease)
+            case "turn":
+                host.step(node.turn)
+            case "acquire":
+                host.step(node.acquire, "x", next_one)
+                assert next_one.state is State.WAITING
+            case "look":
+                host._look_soon()
+                await until(lambda: held.state is State.LOST)
+            case "nothing":
+                began = host.loop.time()
+                await until(lambda: held.state is State.LOST)
+                assert host.loop.time() - began < 2.0
+        assert held.state is State.LOST
+    finally:
+        await host.stop()
+
+
+@on_each_loop
+async def test_timers_are_set_again_by_the_difference_of_the_clocks(
+    suspended: list[float],
+) -> None:
+    host = Host(OutOfReach("timers", 1000.0), Tcp("127.0.0.1", None, NEAR, None))
+    await host.start()
+    try:
+        assert host._timer is not None
+        before = host._timer.when() - host.loop.time()
+        suspended[0] += 0.9 * before
+        host._look_soon()
+        assert host._timer is not None
+        assert host._timer.when() - host.loop.time() < 0.2 * before
+    finally:
+        await host.stop()
+
+
+@pytest.mark.parametrize("kind", [FarAway, Asked])
+@on_each_loop
+async def test_a_wall_clock_that_jumps_shortens_a_lease_between_machines(
+    kind: type[Asked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All clocks of a virtual machine stood still; then that of the wall is corrected."""
+    jump = 0.0
+    wall = SimpleNamespace(time=lambda: time.time() + jump)
+    monkeypatch.setattr(runtime_host, "time", wall)
+    engine = kind(f"jump, {kind.__name__}", 3600.0)
+    host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
+    await host.start()
+    try:
+        held, before = Waiter(demand()), host.node.deadline
+        host.step(host.node.acquire, "x", held)
+        jump = 3000.0
+        host._wake()
+        shortened = before - host.node.deadline
+        assert shortened == pytest.approx(3000.0 if kind is FarAway else 0.0, abs=60.0)
+        assert held.state is State.HOLDING
+        if kind is FarAway:  # it has renewed at once
+            await until(lambda: host.node.deadline > before)
+            jump += 4000.0
+            host._wake()
+            assert state_of(held) is State.LOST
+    finally:
+        await host.stop()

@@ -9,14 +9,18 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from peerlock.membership.clock import now
+from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.neighbour import Neighbour
-from peerlock.supervision.offspring import children_found, children_listed
+from peerlock.supervision.offspring import below, children_found, children_listed
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
 OF_THE_C_LIBRARY = 0b11 << 31  # signals 32 and 33, which it blocks and unblocks as it likes
@@ -294,6 +298,59 @@ def test_ctrl_c_before_it_has_got_going() -> None:
         assert "Traceback" not in done.stderr
 
 
+EARLY = """
+import os, sys, _signal
+
+class Interrupter:
+    left = int(sys.argv.pop(1))
+
+    def find_spec(self, *_):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), _signal.SIGINT)
+
+from peerlock.__main__ import main
+sys.meta_path.insert(0, Interrupter())
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["--version", "list", "lock x true", "check lamport"])
+@pytest.mark.parametrize("after", [1, 30, 90])
+def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> None:
+    """At the first, the 30th and the 90th import, if there are as many."""
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, str(after), *command.split()],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode in ((-2, 130) if after < 90 else (-2, 130, 0)), done.stderr
+    assert done.stderr.strip() in ("", "peerlock: interrupted")
+
+
+def test_what_python_imports_before_it_answers_ctrl_c() -> None:
+    """Each such module is a moment in which Ctrl-C still ends in a traceback."""
+    text = "import sys; before = {*sys.modules}; import peerlock.__main__; "
+    run = [sys.executable, "-c", text + "print(*sorted({*sys.modules} - before))"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if "importlib" not in name] == [
+        "peerlock",
+        "peerlock.__main__",
+        "warnings",
+    ]
+
+
+@pytest.mark.parametrize("descriptors", [6, 9, 16])
+def test_too_few_descriptors(shell: Shell, descriptors: int) -> None:
+    for command in ("lock x true", "status"):
+        run = f"ulimit -n {descriptors}; exec {sys.executable} -m peerlock {command}"
+        code, _, err = outcome(bash(shell, run))
+        assert (code, err.count("\n")) == (69, 1), err
+        assert "ulimit -n" in err
+
+
 # Streams and files
 
 
@@ -377,6 +434,47 @@ def test_nothing_that_it_starts_gets_away(shell: Shell) -> None:
             assert (code, err) == (75, "peerlock: the watchdog was killed: stopped sh\n")
 
 
+@pytest.mark.parametrize("options", ["", "-o"])
+@pytest.mark.parametrize("spared", ["us", "the guardian", "the watchdog", "nobody"])
+def test_whoever_of_us_is_killed_the_command_is_dead_before_others_get_in(
+    shell: Shell, spared: str, options: str
+) -> None:
+    """Any two of us: then all that it has started is dead, too.  All three: the command."""
+    starts = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $$ $PPID; exec sleep 1000"
+    holder = bash(shell, f"exec peerlock lock --lease 60 {options} x -- sh -c '{starts}'")
+    away, command, watchdog = map(int, line_of(holder).split())
+    guardian = parent(watchdog)
+    us = {"us": holder.pid, "the guardian": guardian, "the watchdog": watchdog}
+    assert parent(guardian) == holder.pid
+    looks = f"grep -h State:.[RSDT] /proc/{command}/status /proc/{away}/status"
+    other = bash(shell, f"exec peerlock lock x -- sh -c '{looks} 2>/dev/null; :'")
+    eventually(lambda: shell.waiting() == 1, shell.status)
+    killed = [pid for name, pid in us.items() if name != spared]
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # none of them sees another end
+        for pid in killed:
+            os.kill(pid, number)
+    if spared == "nobody":
+        eventually(lambda: ended(command))
+        os.kill(away, signal.SIGKILL)
+    assert outcome(other) == (0, "", "")
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_the_watchdogs_alarm_counts_while_the_machine_is_suspended() -> None:
+    alarm = Alarm()
+    about = Path(f"/proc/self/fdinfo/{alarm.descriptor}").read_text()
+    assert f"clockid: {time.CLOCK_BOOTTIME}" in about
+    for deadline, goes_off in [(now() + 60, False), (now() - 1, True), (inf, False)]:
+        alarm.set(deadline)
+        assert bool(select.select([alarm.descriptor], [], [], 0)[0]) == goes_off
+    alarm.set(now() + 0.01)
+    assert select.select([alarm.descriptor], [], [], DEADLINE)[0]
+    os.close(alarm.descriptor)
+
+
 def test_a_lost_lock_stops_all_that_it_has_started(shell: Shell) -> None:
     starts = "setsid sleep 1000 >/dev/null 2>&1 & echo $! $$; sleep 1000; :"
     holder = bash(shell, f"exec peerlock lock x -- sh -c '{starts}'")
@@ -392,7 +490,7 @@ def test_helpers_that_are_killed_while_it_waits(shell: Shell) -> None:
     shell.hold()
     other = shell.start("lock", "x", "--", "echo", "in")
     eventually(lambda: shell.waiting() == 1, shell.status)
-    for helper in children_listed(other.pid):
+    for helper in list(below(other.pid)):
         os.kill(helper, signal.SIGKILL)
     code, out, err = outcome(other)
     assert (code, out, err.count("\n")) == (69, "", 1)

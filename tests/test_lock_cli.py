@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
+from peerlock.cli.lock import grace
 from peerlock.cli.main import main
+from peerlock.node.presence import margin
 from peerlock.supervision import joining
 from peerlock.supervision.joining import Patience
 from peerlock.supervision.offspring import children_listed
@@ -37,8 +39,11 @@ class Shell:
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        return self.popen(*PEERLOCK, *arguments, **options)
+
+    def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*PEERLOCK, *arguments],
+            arguments,
             env=self.environment,
             text=True,
             stdin=subprocess.PIPE,
@@ -127,7 +132,9 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
         (("x", "-E", "300", "--", "true"), 64, "300"),
         (("--nosuch", "x", "true"), 64, "--nosuch"),
-        (("x", "-c", "true", "--", "true"), 64, "not both"),
+        (("x", "-E", "300", "-E", "5", "--", "true"), 64, "300"),
+        (("x", "-c", "true", "--", "true"), 64, "one command"),
+        (("x", "-c", "true", "-c", "true"), 64, "one command"),
         (("x", "--permits", "0", "--", "true"), 64, "at least 1"),
         (("x", "-s", "--permits", "2", "--", "true"), 64, "semaphore"),
         (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
@@ -188,6 +195,18 @@ def test_readers_together(shell: Shell) -> None:
     shell.hold("-s")
     assert shell.run("lock", "-s", "-n", "x", "--", "echo", "in").stdout == "in\n"
     assert shell.run("lock", "-n", "x", "--", "echo", "in").returncode == 1
+
+
+def test_of_options_that_contradict_the_last_wins(shell: Shell) -> None:
+    """As with flock(1); but -n always does."""
+    file, held = shell.folder / "file", shell.folder / "held"
+    flock = shell.popen("flock", "-s", str(file), "sh", "-c", f"> {held}; cat")
+    shell.hold("-s")
+    eventually(held.exists, lambda: flock.poll())
+    for options in ("-nsx", "-nexs", "-n -w 60 -x", "-w 60 -w 0 -x", "-nx -E 8 -E 9"):
+        theirs = subprocess.run(["flock", *options.split(), file, "true"], timeout=DEADLINE)
+        ours = shell.run("lock", *options.split(), "x", "true")
+        assert ours.returncode == theirs.returncode, (options, ours.stderr)
 
 
 def test_a_semaphore(shell: Shell) -> None:
@@ -296,18 +315,29 @@ def test_a_killed_holder_takes_its_command_along(shell: Shell, tmp_path: Path) -
 def test_a_stopped_holder_loses_it_and_its_command_is_dead_before(
     shell: Shell, tmp_path: Path
 ) -> None:
-    beat = tmp_path / "beat"
-    dawdle = f"while :; do date +%s%N > {beat}; sleep 0.01; done"
+    beats = tmp_path / "beats"
+    dawdle = f"while :; do date +%s%N >> {beats}; sleep 0.01; done"
     holder = shell.hold("--lease", "1", script=f"setsid sh -c '{dawdle}' & {dawdle}")
     other = shell.start("lock", "x", "--", "date", "+%s%N")
     eventually(lambda: shell.waiting() == 1, shell.status)
     holder.send_signal(signal.SIGSTOP)
     entered = int(other.communicate(timeout=DEADLINE)[0])
-    assert int(beat.read_text() or 0) < entered
+    ended = beats.read_text()
+    assert max(map(int, ended.split())) < entered
     holder.send_signal(signal.SIGCONT)
     _, said = holder.communicate(timeout=DEADLINE)
     assert holder.returncode == 75
     assert "lost x" in said
+    assert beats.read_text() == ended
+
+
+@pytest.mark.parametrize("lease", [0.1, 1.0, 10.0, 600.0])
+def test_a_command_is_killed_between_its_loss_and_the_end_of_the_lease(
+    lease: float,
+) -> None:
+    """Others can have the lock a margin after its users have lost it."""
+    assert 0 < grace(lease) < margin(lease)
+    assert grace(None) == 0
 
 
 def test_without_a_lease_a_stopped_holder_keeps_it(shell: Shell) -> None:

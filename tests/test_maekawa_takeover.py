@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-from peerlock.algorithms.catalogue import quorum_system
 from peerlock.algorithms.maekawa_takeover import (
     Failed,
     Inquire,
@@ -19,6 +18,7 @@ from peerlock.algorithms.maekawa_takeover import (
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
 from peerlock.core.peer import Down, RemoteError, Send
+from peerlock.quorums.systems import quorum_system
 from peerlock.simulator import (
     Crash,
     Heavy,

@@ -1,22 +1,18 @@
 """Who is in: the engine on SQLite and flock, its files, and all that can befall them."""
 
 import asyncio
-import errno
 import fcntl
 import gc
 import os
-import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -26,82 +22,13 @@ import pytest
 import peerlock
 from peerlock.core.errors import UsageError
 from peerlock.membership import sqlite
-from peerlock.membership.engine import ClusterError, Gone, Joined
+from peerlock.membership.engine import ClusterError
 from peerlock.membership.memory import MemoryEngine
 from peerlock.membership.place import engine_for, own_directory, private_directory
 from peerlock.membership.sqlite import SqliteEngine
-from peerlock.node.node import COUNTER_BITS
+from tests.engines import Clock, Engine, end, files, heard, start
 
 AS_ROOT = os.geteuid() == 0
-
-
-class Engine:
-    """The same, without async; closed at the end."""
-
-    def __init__(self, path: Path, lease: float | None = 60.0) -> None:
-        self.engine = SqliteEngine(path, lease)
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self.engine, name)
-        return lambda *arguments: asyncio.run(method(*arguments))
-
-    def __enter__(self) -> "Engine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.engine.close()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "c.db"
-
-
-@pytest.fixture
-def one(path: Path) -> Iterator[Engine]:
-    with Engine(path) as engine:
-        yield engine
-
-
-@pytest.fixture
-def two(path: Path) -> Iterator[Engine]:
-    with Engine(path) as engine:
-        yield engine
-
-
-def start(path: Path, *program: str) -> "subprocess.Popen[str]":
-    """Another process that has joined; it says `in` when it has."""
-    text = (
-        "import asyncio, sys\n"
-        "from pathlib import Path\n"
-        "from peerlock.membership.sqlite import SqliteEngine\n"
-        f"engine = SqliteEngine(Path({str(path)!r}), 60)\n"
-        "joined = asyncio.run(engine.join(f'/nowhere/{sys.argv[1]}'))\n"
-        "print(joined.me, flush=True)\n" + "\n".join(program or ["sys.stdin.read()"])
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", text, "socket"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def heard(process: "subprocess.Popen[str]") -> int:
-    assert process.stdout
-    return int(process.stdout.readline())
-
-
-def end(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGKILL) -> None:
-    process.send_signal(number)
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        assert pipe
-        pipe.close()
-
-
-def files(path: Path) -> list[str]:
-    return sorted(os.listdir(f"{path}.members"))
 
 
 # In and out
@@ -144,27 +71,6 @@ def test_a_member_is_never_given_a_number_twice(one: Engine) -> None:
     assert numbers == sorted(set(numbers))
 
 
-def test_a_new_database_counts_from_the_seconds_since_2024(path: Path) -> None:
-    with Engine(path) as engine:
-        view = engine.join("/a").view
-    since = time.time() - 1_704_067_200
-    assert since - 60 < view.number < since + 60
-    assert view.number << COUNTER_BITS < 1 << 63
-
-
-def test_fences_grow_although_the_database_was_lost(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Engine(path) as engine:
-        before = engine.join("/a").view.number
-    for found in path.parent.glob("c.db*"):
-        shutil.rmtree(found) if found.is_dir() else found.unlink()
-    later = time.time() + 5
-    monkeypatch.setattr("peerlock.membership.sqlite.time.time", lambda: later)
-    with Engine(path) as engine:
-        assert engine.join("/a").view.number > before
-
-
 def test_to_read_makes_no_database(path: Path) -> None:
     with Engine(path) as engine:
         assert engine.read() == (0, ())
@@ -181,51 +87,6 @@ def test_many_processes_that_join_at_once_get_numbers_of_their_own(path: Path) -
     finally:
         for process in processes:
             end(process)
-
-
-def test_one_looks_while_another_makes_the_database(
-    path: Path, one: Engine, two: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ThreadPoolExecutor(1) as other:
-        made: list[Future[Joined]] = []
-
-        class Slow(sqlite3.Connection):
-            def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-                found = super().execute(statement, *values)
-                if statement == "PRAGMA user_version" and not made:
-                    made.append(other.submit(two.join, "two"))
-                    wait(made, timeout=0.3)  # it is done, or it waits for us
-                return found
-
-        connect = sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Slow))
-        first = one.join("one")
-        assert first.me != made[0].result().me
-
-
-def test_somebody_writes_while_the_database_is_made_ready(
-    path: Path, one: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To change how it is written, SQLite wants it for itself, and does not wait."""
-    tried = 0
-    writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-
-    class Disturbed(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-            nonlocal tried
-            if statement == "PRAGMA journal_mode = WAL":
-                tried += 1
-                if tried == 1:
-                    writer.execute("BEGIN IMMEDIATE")
-                elif tried == 3:
-                    writer.execute("COMMIT")
-            return super().execute(statement, *values)
-
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Disturbed))
-    with closing(writer):
-        one.join("/a")
-    assert tried == 3
 
 
 def test_many_threads_make_one_database(path: Path) -> None:
@@ -267,13 +128,14 @@ def test_who_joins_puts_out_the_dead(path: Path, one: Engine) -> None:
 def test_the_socket_of_the_dead_is_removed_that_of_the_living_is_not(
     path: Path, short_path: Path, one: Engine
 ) -> None:
-    address = short_path / "a.sock"
+    address = short_path / "0123456789abcdef.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(address))
     with Engine(path, 0.05) as silent:
         silent.join(str(address))
         time.sleep(0.06)
-        assert one.join("/b").view.members[-1].address == "/b"
+        beside = f"{short_path}/b"
+        assert one.join(beside).view.members[-1].address == beside
         assert address.exists()
         silent.join(str(address))
     one.renew(0)
@@ -333,14 +195,14 @@ def test_who_uses_a_socket_does_not_notice_that_others_look(
 
 
 def test_who_was_put_out_and_then_killed_leaves_no_socket(
-    path: Path, short_path: Path, one: Engine, clock: "Clock"
+    path: Path, short_path: Path, one: Engine, leases_clock: Clock
 ) -> None:
     process = start(path, *HAS_A_SOCKET.format(short_path).splitlines())
     theirs = heard(process)
     assert heard(process) == theirs  # it has its socket, too
     (address,) = short_path.glob("*.sock")
     process.send_signal(signal.SIGSTOP)
-    clock.now = time.monotonic() + 1000  # its lease is over
+    leases_clock.now += 1000  # its lease is over
     assert theirs not in [m.id for m in one.join(f"{short_path}/a").view.members]
     os.utime(address, (0, 0))
     one.join(f"{short_path}/a")
@@ -358,22 +220,6 @@ bound.bind(f"{}/{{secrets.token_hex(8)}}.sock")
 print(joined.me, flush=True)
 sys.stdin.read()
 """
-
-
-def test_nothing_is_removed_before_it_is_certain_that_its_owner_is_out(
-    path: Path, one: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    me = one.join("/a").me
-    process = start(path)
-    heard(process)
-    end(process)
-    with monkeypatch.context() as faulty:
-        faulty.setattr(one.engine, "_view", lambda db: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            one.renew(me)
-    assert len(files(path)) == 2
-    assert one.renew(me).changed
-    assert len(files(path)) == 1
 
 
 def test_without_a_lease_death_is_seen_all_the_same(path: Path) -> None:
@@ -471,12 +317,12 @@ def test_who_gives_up_waiting_leaves_an_engine_that_works(path: Path, one: Engin
     engine = SqliteEngine(path, 60)
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly() -> float:
+    def slowly(*arguments: Any) -> float:
         begun.set()
         assert go_on.wait(10)
-        return time.monotonic() + 60
+        return type(engine)._write_deadline(engine, *arguments)
 
-    engine._deadline = slowly  # type: ignore[method-assign]
+    engine._write_deadline = slowly  # type: ignore[method-assign, assignment]
 
     async def give_up() -> None:
         first = asyncio.create_task(engine.join("/first"))
@@ -545,32 +391,16 @@ def test_nobody_forks_between_the_opening_of_a_file_and_its_being_known() -> Non
 # Silence
 
 
-class Clock:
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    time = staticmethod(time.time)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(sqlite, "time", clock)
-    return clock
-
-
 def test_who_is_silent_is_put_out_when_his_lease_ends_and_not_before(
-    path: Path, clock: Clock
+    path: Path, leases_clock: Clock
 ) -> None:
     with Engine(path, 10) as quiet, Engine(path, 60) as other:
         me, other_me = quiet.join("/a").me, other.join("/b").me
-        clock.now += 9
-        assert quiet.renew(me).deadline == clock.now + 10
-        clock.now += 9.999
+        leases_clock.now += 9
+        assert quiet.renew(me).deadline == leases_clock.now + 10
+        leases_clock.now += 9.999
         assert len(other.renew(other_me).view.members) == 2
-        clock.now += 0.001
+        leases_clock.now += 0.001
         looked = other.renew(other_me)
         assert looked.changed
         assert [member.id for member in looked.view.members] == [other_me]
@@ -581,32 +411,22 @@ def test_who_is_silent_is_put_out_when_his_lease_ends_and_not_before(
         assert quiet.join("/a").me > other_me
 
 
-def test_without_a_lease_nobody_who_lives_is_put_out(path: Path, clock: Clock) -> None:
+def test_without_a_lease_nobody_who_lives_is_put_out(
+    path: Path, leases_clock: Clock
+) -> None:
     with Engine(path, None) as quiet, Engine(path, 60) as other:
         quiet.join("/a")
-        clock.now += 1e6
+        leases_clock.now += 1e6
         assert len(other.join("/b").view.members) == 2
 
 
-def test_who_joins_again_is_in_once(path: Path, clock: Clock) -> None:
+def test_who_joins_again_is_in_once(path: Path, leases_clock: Clock) -> None:
     """He knows sooner than others that his lease has ended."""
     with Engine(path, 10) as engine:
         engine.join("/a")
         again = engine.join("/a")
         assert [member.id for member in again.view.members] == [again.me]
         assert len(files(path)) == 1
-
-
-def test_a_lock_file_that_was_tidied_away_does_not_make_its_owner_dead(
-    path: Path, one: Engine, two: Engine
-) -> None:
-    me = one.join("/a").me
-    theirs = two.join("/b").me
-    shutil.rmtree(f"{path}.members")
-    assert len(one.renew(me).view.members) == 2
-    assert len(two.renew(theirs).view.members) == 2
-    two.leave(theirs)
-    assert len(one.renew(me).view.members) == 1
 
 
 def test_files_that_were_left_behind_are_in_nobodys_way(
@@ -621,384 +441,6 @@ def test_files_that_were_left_behind_are_in_nobodys_way(
     async def work() -> None:
         async with peerlock.join(f"sqlite://{path}") as node, node.lock("x", timeout=5):
             pass
-
-    asyncio.run(work())
-
-
-# Files that cannot be used
-
-
-def says(path: Path, what: str) -> None:
-    """One line that says what to do; for who joins through the API, too."""
-    before = snapshot(path.parent)
-    with Engine(path) as engine, pytest.raises(ClusterError, match=what) as caught:
-        engine.join("/a")
-    assert "\n" not in str(caught.value)
-    with pytest.raises(ClusterError, match=what):
-        peerlock.sync.join(f"sqlite://{path}")
-
-    async def join() -> None:
-        await peerlock.join(f"sqlite://{path}")
-
-    with pytest.raises(ClusterError, match=what):
-        asyncio.run(join())
-    after = snapshot(path.parent)
-    assert {name: after.get(name) for name in before} == before, "something was changed"
-
-
-def snapshot(folder: Path) -> dict[str, bytes]:
-    if not os.path.isdir(folder):
-        return {}
-    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-@pytest.fixture
-def elsewhere(short_path: Path) -> Path:
-    """So that sockets can be made although the cluster's own directory is at fault."""
-    (short_path / "files").mkdir()
-    return short_path / "files" / "c.db"
-
-
-def test_a_directory_that_does_not_exist(elsewhere: Path) -> None:
-    says(elsewhere.parent / "no" / "c.db", "there is no directory .*/no; make it first")
-    assert not (elsewhere.parent / "no").exists()
-
-
-def test_a_path_below_a_file(elsewhere: Path) -> None:
-    elsewhere.touch()
-    says(elsewhere / "c.db", "there is no directory")
-
-
-def test_a_directory_in_place_of_the_file(elsewhere: Path) -> None:
-    elsewhere.mkdir()
-    says(elsewhere, "c.db is a directory; name a file for the database")
-
-
-def test_something_else_in_place_of_the_file(elsewhere: Path) -> None:
-    os.mkfifo(elsewhere)
-    says(elsewhere, "c.db is no file; name a file for the database")
-
-
-@pytest.mark.parametrize("name", ["x" * 256, "x" * 250, f"{'x' * 256}/c.db"])
-def test_a_name_that_is_too_long(elsewhere: Path, name: str) -> None:
-    says(elsewhere.parent / name, "cannot use .*: File name too long; use a shorter one")
-
-
-def test_a_path_that_is_too_long_for_sqlite(elsewhere: Path) -> None:
-    folder = elsewhere.parent.joinpath(*["x" * 200] * 3)
-    folder.mkdir(parents=True)
-    says(folder / "c.db", "cannot use .*: the path is too long; use a shorter one")
-
-
-def test_to_read_what_cannot_be_used(elsewhere: Path) -> None:
-    with Engine(elsewhere.parent / "no" / "c.db") as engine:
-        assert engine.read() == (0, ())
-    long = elsewhere.parent / ("x" * 256)
-    with Engine(long) as engine, pytest.raises(ClusterError, match="File name too long"):
-        engine.read()
-
-
-@pytest.mark.skipif(AS_ROOT, reason="root may write wherever he likes")
-def test_a_directory_that_is_read_only(elsewhere: Path) -> None:
-    elsewhere.parent.chmod(0o500)
-    says(elsewhere, "cannot use .*: Permission denied")
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
-def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
-    """As the one above, in a process that is not root's."""
-    said = another_user_joins(short_path, mode=0o755)
-    assert "files/c.db: Permission denied; use a directory of yours\n" in said
-    assert said.count("\n") == 1
-    assert os.listdir(short_path / "files") == []
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
-def test_a_directory_that_cannot_be_entered(short_path: Path) -> None:
-    said = another_user_joins(short_path, mode=0o700)
-    assert "files/c.db: Permission denied; use a directory of yours\n" in said
-    assert said.count("\n") == 1
-
-
-def another_user_joins(short_path: Path, mode: int) -> str:
-    """What he is told, if the cluster's directory is root's."""
-    short_path.chmod(0o755)
-    (short_path / "files").mkdir(mode=mode)
-    (short_path / "run").mkdir()
-    os.chown(short_path / "run", 12345, 12345)
-    text = (
-        "import os, peerlock\n"
-        "os.setgid(12345); os.setuid(12345)\n"
-        "try:\n"
-        f"    peerlock.sync.join('sqlite://{short_path}/files/c.db')\n"
-        "except peerlock.ClusterError as error:\n"
-        "    print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        env=os.environ | {"XDG_RUNTIME_DIR": f"{short_path}/run"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.stdout + done.stderr
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="only root can give files away")
-def test_a_file_of_another_user(elsewhere: Path) -> None:
-    with Engine(elsewhere) as engine:
-        engine.read()
-    elsewhere.touch()
-    os.chown(elsewhere, 12345, 12345)
-    says(elsewhere, "c.db belongs to another user; use a file of yours")
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="only root can give directories away")
-def test_locked_files_in_the_hands_of_another_user(elsewhere: Path) -> None:
-    theirs = Path(f"{elsewhere}.members")
-    theirs.mkdir()
-    os.chown(theirs, 12345, 12345)
-    says(elsewhere, "c.db.members belongs to another user; use another place")
-
-
-@pytest.mark.parametrize("content", [b"no database" * 1000, b"SQLite format 3\0" * 500])
-def test_a_damaged_file(elsewhere: Path, content: bytes) -> None:
-    elsewhere.write_bytes(content)
-    says(elsewhere, "c.db is damaged or no database .*, move it away")
-
-
-def test_a_file_that_was_damaged_in_the_middle(elsewhere: Path) -> None:
-    with Engine(elsewhere) as engine:
-        engine.join("/a")
-    with closing(sqlite3.connect(elsewhere)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    whole = elsewhere.read_bytes()
-    elsewhere.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    says(elsewhere, "c.db is damaged or no database")
-
-
-@pytest.mark.parametrize("change", ["DELETE FROM cluster", "UPDATE cluster SET number='x'"])
-def test_a_database_without_the_number_of_its_view(elsewhere: Path, change: str) -> None:
-    with Engine(elsewhere) as engine:
-        engine.join("/a")
-    with closing(sqlite3.connect(elsewhere, isolation_level=None)) as db:
-        db.execute("PRAGMA journal_mode = DELETE")
-        db.execute(change)
-    says(elsewhere, "c.db is damaged or no database .* is missing.*, move it away")
-
-
-def test_the_number_of_the_view_vanishes_while_it_is_in_use(
-    path: Path, one: Engine
-) -> None:
-    me = one.join("/a").me
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("DELETE FROM cluster")
-    with pytest.raises(ClusterError, match=r"c.db is damaged .* is missing"):
-        one.renew(me)
-
-
-FEW_DESCRIPTORS = """
-import asyncio, os, resource, sys
-from pathlib import Path
-from peerlock.membership.engine import ClusterError
-from peerlock.membership.sqlite import SqliteEngine
-
-loop = asyncio.new_event_loop()
-_soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-first = os.dup(0)
-for spare in range(12):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (first + spare, most))
-    engine = SqliteEngine(Path(sys.argv[1]), 60)
-    try:
-        loop.run_until_complete(engine.join("/a"))
-        print("joined")
-    except ClusterError as error:
-        print(error)
-    engine.close()
-"""
-
-
-def test_too_few_descriptors(elsewhere: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FEW_DESCRIPTORS, elsewhere],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert not done.stderr
-    *refused, last = done.stdout.splitlines()
-    too_many = "Too many open files; let the process open more (ulimit -n)"
-    assert [line for line in refused if too_many not in line and line != "joined"] == []
-    assert too_many in refused[0]
-    assert last == "joined"
-
-
-@pytest.mark.parametrize("version", [0, 1, 7])
-def test_somebody_elses_database(elsewhere: Path, version: int) -> None:
-    with closing(sqlite3.connect(elsewhere)) as db:
-        db.execute("CREATE TABLE songs (name TEXT)")
-        db.execute(f"PRAGMA user_version = {version}")
-        db.commit()
-    says(elsewhere, "c.db is somebody else's database; use another file")
-
-
-def test_a_database_of_another_version(elsewhere: Path) -> None:
-    with Engine(elsewhere) as engine:
-        engine.join("/a")
-    with closing(sqlite3.connect(elsewhere)) as db:
-        db.execute("PRAGMA journal_mode = DELETE")
-        db.execute("PRAGMA user_version = 99")
-    says(elsewhere, "c.db was made by another version of peerlock")
-
-
-def test_a_database_that_somebody_keeps_locked(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Engine(elsewhere) as engine:
-        me = engine.join("/a").me
-        engine.engine._opened().execute("PRAGMA busy_timeout = 50")
-        with closing(sqlite3.connect(elsewhere, isolation_level=None)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            with pytest.raises(ClusterError, match="was locked by others for 10 seconds"):
-                engine.renew(me)
-            db.execute("ROLLBACK")
-        assert len(engine.renew(me).view.members) == 1
-
-
-# A full disk
-
-
-@pytest.fixture
-def small_disk(short_path: Path) -> Iterator[Path]:
-    """A file system of its own with hardly any space, where mounting is allowed."""
-    path = short_path / "disk"
-    path.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)]
-    if not AS_ROOT or subprocess.run(["mount", *options], capture_output=True).returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
-
-
-def fill(path: Path) -> Path:
-    filling = path / "filling"
-    try:
-        with filling.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 512)
-    except OSError as error:
-        assert error.errno == errno.ENOSPC
-    return filling
-
-
-@pytest.mark.parametrize("pages", range(12))
-def test_a_disk_that_is_full_from_the_beginning(small_disk: Path, pages: int) -> None:
-    """Or almost: all that a database needs has its own way to fail."""
-    filling = fill(small_disk)
-    os.truncate(filling, filling.stat().st_size - 4096 * pages)
-    says(small_disk / "c.db", "no space is left for|No space left on device")
-
-
-def test_a_disk_that_fills_up_while_in_use(small_disk: Path) -> None:
-    with Engine(small_disk / "c.db") as engine:
-        joined = engine.join("/a")
-        filling = fill(small_disk)
-        with pytest.raises(ClusterError, match="no space is left for"):
-            renumber_often(engine)
-        filling.unlink()
-        assert engine.renew(joined.me).deadline > 0
-        assert engine.renumber().number > joined.view.number
-
-
-def renumber_often(engine: Engine) -> None:
-    for _ in range(1000):
-        engine.renumber()
-
-
-def test_a_database_that_may_not_grow(path: Path, one: Engine) -> None:
-    me = one.join("/a").me
-    db = one.engine._opened()
-    db.execute("PRAGMA max_page_count = 1")  # it becomes what it needs now
-    with pytest.raises(ClusterError, match="no space is left for"):
-        one.join("x" * 100_000)
-    assert not db.in_transaction
-    assert [member.id for member in one.renew(me).view.members] == [me]
-    assert len(files(path)) == 1
-
-
-# A file that vanishes
-
-
-@pytest.mark.parametrize("how", ["removed", "replaced", "all removed"])
-def test_a_database_that_vanishes_under_its_members(path: Path, how: str) -> None:
-    with Engine(path) as one, Engine(path) as two:
-        me, theirs = one.join("/a"), two.join("/b")
-        if how == "replaced":
-            shutil.copy(path, f"{path}.new")
-            os.replace(f"{path}.new", path)
-        else:
-            path.unlink()
-        if how == "all removed":
-            for name in ("-wal", "-shm"):
-                Path(f"{path}{name}").unlink(missing_ok=True)
-            shutil.rmtree(f"{path}.members")
-        for engine, joined in ((one, me), (two, theirs)):
-            with pytest.raises(Gone, match="was removed or replaced while it was in use"):
-                engine.renew(joined.me)
-        if how == "replaced":
-            return
-        again = one.join("/a", theirs.view.number)
-        assert again.view.number > theirs.view.number
-        assert len(two.join("/b", theirs.view.number).view.members) == 2
-        assert len(one.renew(again.me).view.members) == 2
-
-
-def test_what_the_users_of_a_database_share_vanishes(path: Path, one: Engine) -> None:
-    """As when /tmp is tidied: who comes now would not know of us, nor we of him."""
-    me = one.join("/a").me
-    Path(f"{path}-shm").unlink()
-    with pytest.raises(Gone, match="was removed or replaced while it was in use"):
-        one.renew(me)
-    again = one.join("/a")
-    with Engine(path) as other:
-        assert len(other.join("/b").view.members) == 2
-    assert again.me > me
-
-
-def test_by_whatever_links_it_is_reached_it_is_the_same_database(
-    path: Path, tmp_path: Path, one: Engine
-) -> None:
-    (tmp_path / "other").mkdir()
-    link = tmp_path / "other" / "link.db"
-    link.symlink_to(path)
-    me = one.join("/a").me
-    process = start(link)
-    heard(process)
-    assert len(files(path)) == len(one.renew(me).view.members) == 2
-    end(process)
-    assert len(one.renew(me).view.members) == 1
-    assert os.listdir(tmp_path / "other") == ["link.db"]
-
-
-def test_members_of_a_database_that_vanishes_lose_their_locks_and_meet_again(
-    cluster: str, short_path: Path
-) -> None:
-    async def work() -> None:
-        async with (
-            peerlock.join(cluster, lease=1) as a,
-            peerlock.join(cluster, lease=1) as b,
-        ):
-            grant = await a.lock("x").acquire()
-            (short_path / "c.db").unlink()
-            async with asyncio.timeout(10):
-                assert await grant.lost
-                while len(b.host.node.view.members) + len(a.host.node.view.members) < 4:
-                    await asyncio.sleep(0.01)
-                async with b.lock("x") as theirs:
-                    assert theirs.fence > grant.fence
 
     asyncio.run(work())
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 import pytest
 
-from peerlock.algorithms.catalogue import Bound, algorithm
+from peerlock.algorithms.entry import Bound
+from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.nishio_li_manning import (
     Ack,
     Nack,

@@ -4,7 +4,8 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.mishra_srimani import MishraSrimani
 from peerlock.algorithms.naimi_trehel_failures import NaimiTrehelFailures
 from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.api.status import survey
 from peerlock.node.terms import SEMAPHORE
 from tests.processes import (

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Constant, Exponential, Latency, Uniform
 from peerlock.simulator.load import Heavy, Level, Light, Load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from peerlock.algorithms import catalogue
+from peerlock.algorithms.lookup import OUTSIDE, algorithm
 from peerlock.algorithms.raymond import Raymond
 from peerlock.cli.reproduce import reproduce as command
 from peerlock.core.errors import UsageError
@@ -328,9 +328,9 @@ class SelfFirst(Raymond):
 def test_raymonds_line_is_near_if_nodes_serve_themselves_first(
     n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    raymond = catalogue.algorithm("raymond")
-    greedy = replace(raymond, name="raymond-self-first", peer=SelfFirst)
-    monkeypatch.setattr(catalogue, "CATALOGUE", (*catalogue.CATALOGUE, greedy))
+    raymond = algorithm("raymond")
+    greedy = raymond._replace(name="raymond-self-first", peer=SelfFirst)
+    monkeypatch.setitem(OUTSIDE, greedy.name, greedy)
 
     def measured(name: str, topology: str | None) -> float:
         load = Level(0.7)

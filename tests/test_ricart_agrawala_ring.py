@@ -9,7 +9,7 @@ import pytest
 
 from peerlock.algorithms import ricart_agrawala_ring as held
 from peerlock.algorithms import ricart_agrawala_ring_notes as noted
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model

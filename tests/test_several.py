@@ -2,11 +2,12 @@
 
 import pytest
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.raymond_k import RaymondK, Reply
 from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.algorithms.readers_writers import Request as ReadOrWrite
 from peerlock.algorithms.ricart_agrawala import REPLY, Request
+from peerlock.algorithms.settings import arguments
 from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.checker.check import check
@@ -202,6 +203,6 @@ def test_a_token_sent_for_nothing_may_be_passed_on_for_nothing() -> None:
 
 def test_permits_are_for_semaphores() -> None:
     with pytest.raises(UsageError, match="not built on a choice of permits"):
-        algorithm("raymond").settings(3, permits=2)
+        arguments(algorithm("raymond"), 3, permits=2)
     with pytest.raises(UsageError, match="at least 1"):
-        algorithm("raymond-k").settings(3, permits=0)
+        arguments(algorithm("raymond-k"), 3, permits=0)

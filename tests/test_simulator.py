@@ -4,13 +4,14 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, nan
 
 import pytest
 
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.lookup import OUTSIDE, algorithm
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.simulator.judge import Judge, Violation
@@ -376,8 +377,8 @@ class WaitsForItsTimer(Peer):
 
 
 def added(monkeypatch: pytest.MonkeyPatch, peer: type[Peer]) -> str:
-    entry = replace(CATALOGUE[0], name="added", peer=peer)
-    monkeypatch.setattr("peerlock.algorithms.catalogue.CATALOGUE", (*CATALOGUE, entry))
+    entry = algorithm("central")._replace(name="added", peer=peer)
+    monkeypatch.setitem(OUTSIDE, "added", entry)
     return "added"
 
 

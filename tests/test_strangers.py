@@ -37,8 +37,20 @@ from peerlock.node.wire import (
     Refused,
     ToPeer,
 )
-from peerlock.runtime.codec import LENGTH, MOST_BYTES, VERSION, Ask, Hello, Seen, encode
-from peerlock.runtime.host import MOST_UNKNOWN
+from peerlock.runtime.codec import (
+    GREETING,
+    LENGTH,
+    MOST_BYTES,
+    VERSION,
+    Ask,
+    Frame,
+    Hello,
+    Refusal,
+    Seen,
+    decode,
+    encode,
+)
+from peerlock.runtime.door import MOST
 from tests.loops import delivered, on_each_loop, until
 
 
@@ -93,17 +105,15 @@ HERE = View(2**40, (Member(1, "/nowhere", 1),))
 
 
 def foreign(node: LockNode) -> dict[str, bytes]:
-    cluster = node.host.engine.cluster
     me = node.host.node.me
     return {
         "text": b"GET / HTTP/1.1\r\n\r\n",
         "random": secrets.token_bytes(5000),
         "a huge length": (2**32 - 1).to_bytes(LENGTH, "big"),
-        "another cluster": encode(Hello(VERSION, "another", me, HERE)),
-        "another version": encode(Hello(VERSION + 1, cluster, me, HERE)),
+        "another cluster": encode(Hello(VERSION, "another", me)),
         "no cluster": encode(Ask(VERSION, "")),
         "a view at once": encode(Seen(HERE)),
-        "a batch at once": encode(Batch(me, 1, 1, 0, 0, (Go(), Open("x", Demand())))),
+        "a batch at once": encode(Batch(me, 1, 1, 0, 0, 0, (Go(), Open("x", Demand())))),
         "an empty frame": (0).to_bytes(LENGTH, "big"),
     }
 
@@ -115,30 +125,70 @@ async def test_garbage_and_what_is_meant_for_others_is_refused(cluster: str) -> 
         for what, data in foreign(node).items():
             await refused(node, data)
             assert node.host.node.view == before, what
-        assert node.host.strangers == len(foreign(node))
+        assert node.host.door.strangers == len(foreign(node))
 
 
 @on_each_loop
 async def test_who_says_nothing_or_half_of_it_is_borne(cluster: str) -> None:
-    whole = encode(Hello(VERSION, "another", 1, HERE))
+    whole = encode(Hello(VERSION, "another", 1))
     async with in_use(cluster) as node:
         writers = []
-        for data in (b"", b"\0", whole[:3], whole[:20], MOST_BYTES.to_bytes(LENGTH, "big")):
+        for data in (b"", b"\0", whole[:3], whole[:10], GREETING.to_bytes(LENGTH, "big")):
             _, writer = await asyncio.open_unix_connection(node.host.address)
             writer.write(data)
             writers.append(writer)
-        await until(lambda: len(node.host._unknown) == len(writers))
+        await until(lambda: len(node.host.door) == len(writers))
     for writer in writers:
         writer.close()
 
 
 @on_each_loop
-async def test_a_large_frame_that_never_ends_is_borne(cluster: str) -> None:
+async def test_a_stranger_cannot_make_a_member_keep_much(cluster: str) -> None:
+    """A frame that is longer than a greeting is refused before it has come."""
     async with in_use(cluster) as node:
-        _, writer = await asyncio.open_unix_connection(node.host.address)
-        writer.write(MOST_BYTES.to_bytes(LENGTH, "big") + b"\x91" * (MOST_BYTES - 1))
-        await writer.drain()
+        for size in (GREETING + 1, MOST_BYTES):
+            await refused(node, size.to_bytes(LENGTH, "big") + b"\x91" * size)
+        await until(lambda: not len(node.host.door))
+
+
+OTHERS = {
+    "an older member": encode(Hello(1, "", 5)),
+    "a newer one that asks": encode(Ask(VERSION + 1, "")),
+    "one whose greeting is longer than ours": (10_000).to_bytes(LENGTH, "big")
+    + encode(Hello(1, "", 5))[LENGTH:],
+}
+
+
+@pytest.mark.parametrize("who", OTHERS)
+@on_each_loop
+async def test_another_version_is_told_so_on_both_sides(cluster: str, who: str) -> None:
+    async with in_use(cluster) as node:
+        told = await answer(node, OTHERS[who])
+        assert isinstance(told, Refusal)
+        assert told.version == VERSION
+        await until(lambda: not len(node.host.door))
+        assert node.host.door.strangers == 1
+        version = OTHERS[who][LENGTH + 2]
+        older = "it" if version < VERSION else "this member"
+        assert str(node.host.trouble) == (
+            f"cannot talk with a peer: it speaks protocol version {version}, this member "
+            f"speaks {VERSION}: upgrade {older}"
+        )
+
+
+async def answer(node: LockNode, data: bytes) -> Frame:
+    reader, writer = await asyncio.open_unix_connection(node.host.address)
+    try:
+        writer.write(data)
+        return decode((await reader.read())[LENGTH:])
+    finally:
         writer.close()
+
+
+def test_a_refusal_says_which_side_to_upgrade() -> None:
+    assert Refusal(VERSION, "busy").reason == "busy"
+    assert Refusal(VERSION + 1, "").reason.endswith("upgrade this member")
+    assert Refusal(VERSION - 1, "").reason.endswith("upgrade it")
 
 
 async def come_and_go(node: LockNode, number: int) -> None:
@@ -162,8 +212,8 @@ async def come_and_stay(node: LockNode, number: int) -> None:
                 stranger.connect(node.host.address)
             except BlockingIOError:
                 await asyncio.sleep(0)
-        await until(lambda: node.host.strangers > 0)
-        assert len(node.host._unknown) <= MOST_UNKNOWN
+        await until(lambda: node.host.door.strangers > 0)
+        assert len(node.host.door) <= MOST
         async with peerlock.join(address_of(node)) as late, late.lock("x", timeout=10):
             pass  # members get through
     finally:
@@ -184,7 +234,7 @@ async def test_thousands_of_connections_are_borne(
     number = min(2000, soft // 2)
     async with in_use(cluster) as node:
         await how(node, number)
-        await until(lambda: len(node.host._unknown) <= MOST_UNKNOWN)
+        await until(lambda: len(node.host.door) <= MOST)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -273,6 +323,6 @@ def test_a_member_who_talks_nonsense_crashes_nobody(said: list[Any], rank: int) 
     other = 2 - rank
     for number, message in enumerate(said, 1):
         with suppress(RemoteError):
-            node.receive(other, Batch(1 + rank, 1, number, 0, 0, (message,)))
+            node.receive(other, Batch(1 + rank, 1, number, 0, 0, 0, (message,)))
         node.turn()
         node.drain()

@@ -129,6 +129,12 @@ class LockTests(lock_tests.LockTests):  # type: ignore[misc]
 
     locktype = staticmethod(fresh_lock)
 
+    @unittest.skip("the thread that has it asks again: that is a Deadlock here")
+    def test_reacquire(self) -> None: ...
+
+    @unittest.skip("and so it is with a timeout, as with asyncio's")
+    def test_state_after_timeout(self) -> None: ...
+
     @unittest.skip("it calls a private method; what a fork does is tested below")
     def test_at_fork_reinit(self) -> None: ...
 

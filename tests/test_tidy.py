@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from handbook import readme
 
-from peerlock.algorithms.catalogue import CATALOGUE, card
-from peerlock.cli.catalogue import by_family, headline, needs
+from peerlock.algorithms.card import card
+from peerlock.algorithms.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "peerlock"
@@ -116,38 +117,16 @@ def test_every_algorithm_opens_with_its_card(entry: object) -> None:
 # The README
 
 
-def readme_table() -> str:
-    lines = [
-        "| name | published by | family | messages per entry | needs | serves |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for a in by_family():
-        if a.family != "museum":
-            serves = ", ".join(a.serves) or "–"
-            cells = (
-                f"`{a.name}`",
-                f"{a.source}, {a.year}",
-                a.family,
-                a.messages.replace("|", r"\|"),
-            )
-            lines.append(f"| {' | '.join(cells)} | {needs(a) or '–'} | {serves} |")
-    return "\n".join(lines)
-
-
-def readme_museum() -> str:
-    lines = ["| name | ends in | what is wrong |", "| --- | --- | --- |"]
-    wrong = (a for a in CATALOGUE if a.family == "museum")
-    lines.extend(f"| `{a.name}` | {a.verdict} | {headline(a)} |" for a in wrong)
-    return "\n".join(lines)
-
-
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-def test_the_readmes_tables_are_the_catalogue() -> None:
-    for table in (readme_table(), readme_museum()):
-        assert table in README, f"put this into the README:\n\n{table}"
+def test_the_readmes_tables_are_those_of_the_entries() -> None:
+    assert readme.with_tables(README, list(readme.found())) == README, "run: make readme"
+
+
+def test_the_index_is_that_of_the_entries() -> None:
+    assert readme.index(readme.found()) == readme.INDEX.read_text(), "run: make readme"
 
 
 def own_cluster(folder: Path) -> dict[str, str]:

@@ -1,19 +1,25 @@
-"""Distributed locks between your processes, with no lock server."""
+"""Distributed locks between your processes, with no lock server.
 
-from peerlock.api import threads as sync
-from peerlock.api.errors import (
-    ClusterError,
-    Conflict,
-    Deadlock,
-    Lost,
-    NotHeld,
-    NotOurs,
-    Timeout,
-    WouldBlock,
-)
-from peerlock.api.meeting import Reach
-from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.node.statistics import Statistics
+Nothing is imported before it is used, so that what needs no lock, such as
+`peerlock.simulator`, loads no event loop, and a lock loads nothing else.
+"""
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from peerlock.api import threads as sync
+    from peerlock.api.errors import (
+        ClusterError,
+        Conflict,
+        Deadlock,
+        Lost,
+        NotHeld,
+        NotOurs,
+        Timeout,
+        WouldBlock,
+    )
+    from peerlock.api.meeting import Reach
+    from peerlock.api.tasks import Grant, Lock, LockNode, join
+    from peerlock.node.statistics import Statistics
 
 __all__ = [
     "ClusterError",
@@ -34,3 +40,31 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Where the names above are, for those not in `peerlock.api.errors`; as for type checkers.
+_HOMES = {
+    "Grant": "peerlock.api.tasks",
+    "Lock": "peerlock.api.tasks",
+    "LockNode": "peerlock.api.tasks",
+    "Reach": "peerlock.api.meeting",
+    "Statistics": "peerlock.node.statistics",
+    "join": "peerlock.api.tasks",
+    "sync": "peerlock.api.threads",
+}
+
+
+if not TYPE_CHECKING:  # which would believe that every name is here
+
+    def __getattr__(name):  # noqa: ANN001, ANN202
+        """The first use of a name of `__all__` imports it; the next finds it here."""
+        if name not in __all__:
+            raise AttributeError(f"module 'peerlock' has no attribute {name!r}")
+        from importlib import import_module
+
+        home = import_module(_HOMES.get(name, "peerlock.api.errors"))
+        globals()[name] = found = home if name == "sync" else getattr(home, name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

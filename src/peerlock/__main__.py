@@ -1,5 +1,41 @@
-"""`python -m peerlock` is `peerlock`."""
+"""`peerlock`, also as `python -m peerlock`.
 
-from peerlock.cli.main import main
+While the commands are loaded, and once they are done, Ctrl-C ends the process as the signal
+does by itself.  In between it raises KeyboardInterrupt, which they answer.
+"""
 
-main()
+# Not signal: that takes a while to import, in which Ctrl-C would end in a traceback.
+from _signal import (  # type: ignore[import-not-found]
+    SIG_DFL,
+    SIGINT,
+    default_int_handler,
+    getsignal,
+    signal,
+)
+
+
+def main() -> None:
+    heeded = getsignal(SIGINT) is default_int_handler  # it may be ignored, as by nohup(1)
+    if heeded:
+        signal(SIGINT, SIG_DFL)
+    from peerlock.cli.start import answered_at_once
+
+    if answered_at_once():
+        return
+    from peerlock.cli.main import end_by
+    from peerlock.cli.main import main as run
+
+    try:
+        try:
+            if heeded:
+                signal(SIGINT, default_int_handler)
+            run()
+        finally:
+            if heeded:
+                signal(SIGINT, SIG_DFL)
+    except KeyboardInterrupt:  # it came between these lines and those of `run`
+        end_by(SIGINT)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from math import inf
 
+from peerlock.node.fences import COUNT_BITS
 from tests.chaos.history import Fault, Held, History
 from tests.chaos.judge import is_kept
 
@@ -16,7 +17,7 @@ PLOT = WIDTH - LEFT - RIGHT
 BAR = 14  # height of a lane of bars
 AREA = 40  # height of a lane of throughput
 BINS = 500
-COUNTER = (1 << 32) - 1
+COUNTER = (1 << COUNT_BITS) - 1
 
 CATEGORY = {
     "worker killed": "killed",
@@ -239,26 +240,26 @@ def joined(bars: list[tuple[int, float, float]]) -> str:
 
 
 def draw_fences(canvas: Canvas, history: History) -> None:
-    """A fence is a view's number and a counter that begins anew in each view."""
+    """A fence is a number, which grows with views and reservations, and a count."""
     grants = sorted((held.since, held.fence) for held in history.held)
-    views = sorted({fence >> 32 for _, fence in grants})
+    views = sorted({fence >> COUNT_BITS for _, fence in grants})
     rank = {view: i for i, view in enumerate(views)}
     width = canvas.seconds / BINS
     highest: dict[int, int] = {}
     for at, fence in grants:
         index = min(BINS - 1, int((at - canvas.begins) / width))
         highest[index] = max(highest.get(index, 0), fence)
-    tops = [canvas.lane("fence: view", AREA), canvas.lane("fence: counter", AREA)]
+    tops = [canvas.lane("fence: number", AREA), canvas.lane("fence: counter", AREA)]
     most = [max(len(views) - 1, 1), max(fence & COUNTER for fence in highest.values())]
     for which, top in enumerate(tops):
         said, draws = [], "M"
         for index, fence in sorted(highest.items()):
-            value = (rank[fence >> 32], fence & COUNTER)[which]
+            value = (rank[fence >> COUNT_BITS], fence & COUNTER)[which]
             y = top + AREA - 3 - (AREA - 6) * value / most[which]
             said.append(f"{draws}{LEFT + PLOT * (index + 0.5) / BINS:.5g} {y:.4g}")
             draws = "L"
         canvas.parts.append(f'<path class="line" d="{"".join(said)}"/>')
-        note = f"{len(views)} views" if which == 0 else f"to {most[1]:,}"
+        note = f"{len(views)} numbers" if which == 0 else f"to {most[1]:,}"
         canvas.parts.append(f'<text x="{LEFT + 4}" y="{top + 11}">{note}</text>')
     draw_refused(canvas, history, tops[0])
 

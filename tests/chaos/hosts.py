@@ -85,18 +85,47 @@ class EtcdServer(Program):
     def __init__(self, network: Network, host: str, folder: Path, hosts: list[str]) -> None:
         super().__init__(network, host, folder / f"{host}.log")
         self._folder = folder
-        self._address = network.address(host)
-        self._everybody = ",".join(f"{h}=http://{network.address(h)}:2380" for h in hosts)
+        self._client = f"http://{network.address(host)}:2379"
+        self._data = folder / f"{host}.data"
+        peers = {h: f"http://{network.address(h)}:2380" for h in hosts}
+        self._peer = peers[host]
+        self._everybody = ",".join(f"{h}={peer}" for h, peer in peers.items())
         self._ready: socket.socket | None = None
 
     def start(self) -> None:
-        client, peer = f"http://{self._address}:2379", f"http://{self._address}:2380"
-        command = [program(), "--name", self.host]
-        command += ["--data-dir", str(self._folder / f"{self.host}.data")]
+        self._start(self._data, self._everybody)
+
+    def start_another(self) -> None:
+        """An etcd of its own, empty, at the same address: as if mistaken for a new one."""
+        data = self._folder / f"{self.host}.other"
+        shutil.rmtree(data, ignore_errors=True)
+        self._start(data, f"{self.host}={self._peer}")
+
+    def back_up(self) -> Path:
+        path = self._folder / "snapshot"
+        path.unlink(missing_ok=True)
+        command = [program("etcdctl"), "--endpoints", self._client, "snapshot", "save"]
+        done = subprocess.run([*self._before, *command, str(path)], capture_output=True)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    def restore(self, path: Path) -> None:
+        """In place, while no server runs: so etcd keeps its cluster_id."""
+        shutil.rmtree(self._data)
+        command = [program("etcdctl"), "snapshot", "restore", str(path)]
+        command += ["--name", self.host, "--data-dir", str(self._data)]
+        command += ["--initial-cluster", self._everybody]
+        command += ["--initial-advertise-peer-urls", self._peer]
+        done = subprocess.run(command, capture_output=True)
+        assert done.returncode == 0, done.stderr
+
+    def _start(self, data: Path, everybody: str) -> None:
+        client, peer = self._client, self._peer
+        command = [program(), "--name", self.host, "--data-dir", str(data)]
         command += ["--log-level", "error", "--unsafe-no-fsync"]
         command += ["--listen-client-urls", client, "--advertise-client-urls", client]
         command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
-        command += ["--initial-cluster", self._everybody]
+        command += ["--initial-cluster", everybody]
         # It says when it is ready, as it would to systemd; files are seen from everywhere.
         place = self._folder / f"{self.host}.ready"
         place.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from itertools import pairwise
 from math import inf
 from statistics import median
 
-from peerlock.runtime.host import margin
+from peerlock.node.presence import margin
 from tests.chaos.history import Fault, Held, History, Life
 
 SOON = 0.5  # seconds

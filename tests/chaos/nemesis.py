@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -45,6 +46,9 @@ class Nemesis:
             "etcd stopped, shortly": self._stop_etcd_shortly,
             "etcd stopped, too long": self._stop_etcd_too_long,
             "etcd killed, all of it": self._kill_all_of_etcd,
+            "etcd very slow": self._slow_etcd,
+            "etcd restored": self._restore_etcd,
+            "etcd member replaced": self._replace_server,
         }
 
     def close(self) -> None:
@@ -195,6 +199,57 @@ class Nemesis:
                 server.start()
             for server in self._hosts.servers.values():
                 assert server.wait_until_ready(), server.said()
+
+    def _slow_etcd(self) -> None:
+        """It answers, but late: some renewals are in time, and some are not."""
+        with self._fault("etcd very slow", "etcd"):
+            ends = time.monotonic() + self._lease * self._random.choice([1.5, 3.0])
+            while time.monotonic() < ends:
+                for server in self._hosts.servers.values():
+                    server.signal(signal.SIGSTOP)
+                self._wait(self._random.choice([0.1, 0.25, 0.5]) * self._lease)
+                for server in self._hosts.servers.values():
+                    server.signal(signal.SIGCONT)
+                self._wait(0.02)
+
+    def _restore_etcd(self) -> None:
+        """From a backup without a member that is cut off from etcd alone."""
+        if not (places := sorted(self._hosts.workers)):
+            return
+        place = self._random.choice(places)
+        host = place.partition(".")[0]
+        servers = self._hosts.servers
+        with self._fault("etcd restored", host):
+            self._kill([place])
+            self._absent[place] = inf
+            self._wait(2.5 * self._lease)  # until it is out; etcd before 3.5.13 needs two
+            backup = servers[self._hosts.servers_at[0]].back_up()
+            self._absent[place] = time.monotonic()
+            self._wait(self._lease)
+            pairs = [pair for s in servers for pair in ((s, host), (host, s))]
+            self._network.block(pairs)
+            for server in servers.values():
+                server.kill()
+            for server in servers.values():
+                server.restore(backup)
+                server.start()
+            for server in servers.values():
+                assert server.wait_until_ready(), server.said()
+            self._wait(self._lease)
+            self._network.unblock(pairs)
+
+    def _replace_server(self) -> None:
+        """One address of the list belongs to another etcd for a while."""
+        host = self._random.choice(self._hosts.servers_at)
+        server = self._hosts.servers[host]
+        with self._fault("etcd member replaced", host):
+            server.kill()
+            server.start_another()
+            server.wait_until_ready()
+            self._while_it_lasts(self._a_while())
+            server.kill()
+            server.start()
+            server.wait_until_ready()
 
     # The network
 

@@ -89,7 +89,7 @@ class Worker:
         await asyncio.wait_for(asyncio.gather(*users), 2 * PATIENCE)
         watch.cancel()
         counts = self.node.host.node.statistics
-        self.note("leave", counts.remote_errors, self.node.host.strangers)
+        self.note("leave", counts.remote_errors, self.node.host.door.strangers)
         await self.node.leave()
         self.note("end")
 

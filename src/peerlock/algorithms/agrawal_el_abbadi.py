@@ -47,6 +47,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Inquire, Request, Timestamp
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError
@@ -205,3 +206,17 @@ class AgrawalElAbbadi(Peer):
             self.receive(node, message)
         else:
             self.send(node, message)
+
+
+ENTRIES = (
+    Algorithm(
+        name="agrawal-el-abbadi",
+        peer=AgrawalElAbbadi,
+        source="Agrawal, El Abbadi",
+        year=1991,
+        family="permission",
+        messages="3(K−1) light, ≤ 6(K−1), K ≤ log₂ N + 1; N/2 + 1 with failures",
+        fifo=True,
+        serves=("lock",),
+    ),
+)

@@ -39,6 +39,7 @@ from peerlock.algorithms.chaudhuri_edward import (
     Request,
     Token,
 )
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.core.peer import NodeId
 
 
@@ -66,3 +67,27 @@ class BanerjeeChrysanthisUncounted(BanerjeeChrysanthis):
 
     def receive_lr_collector(self, sender: NodeId, message: LrCollector) -> None:
         self.local_request_collector = (message.number, message.node)
+
+
+ENTRIES = (
+    Algorithm(
+        name="banerjee-chrysanthis",
+        peer=BanerjeeChrysanthis,
+        source="Banerjee, Chrysanthis",
+        year=1996,
+        family="token",
+        messages="0 or N+1 light, towards 3 heavy",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="banerjee-chrysanthis-uncounted",
+        peer=BanerjeeChrysanthisUncounted,
+        source="Banerjee, Chrysanthis",
+        year=1996,
+        family="museum",
+        messages="0 or N+1 light, towards 3 heavy",
+        fifo=True,
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 2, 2)),
+    ),
+)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, Request
 from peerlock.core.bits import Nodes, all_but, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError
@@ -105,3 +106,16 @@ class CarvalhoRoucairol(Peer):
 
     def missing(self) -> Nodes:
         return all_but(self.me, len(self.members)) & ~self.authorized
+
+
+ENTRIES = (
+    Algorithm(
+        name="carvalho-roucairol",
+        peer=CarvalhoRoucairol,
+        source="Carvalho, Roucairol",
+        year=1983,
+        family="permission",
+        messages="0 … 2(N−1)",
+        serves=("lock",),
+    ),
+)

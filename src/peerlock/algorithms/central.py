@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 
@@ -106,3 +107,16 @@ class Central(Peer):
             self.receive_permission(self.me, Permission())
         else:
             self.send(self.holder, Permission())
+
+
+ENTRIES = (
+    Algorithm(
+        name="central",
+        peer=Central,
+        source="textbook",
+        year=1978,
+        family="permission",
+        messages="3, or 0 at the coordinator",
+        serves=("lock",),
+    ),
+)

@@ -44,6 +44,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, fixed
 
 
@@ -374,3 +375,15 @@ def queued(privilege: Privilege, calls: list[Call] | tuple[Call, ...]) -> Privil
         if waits and call.row not in dict(queue):
             queue += ((call.row, call.column),)
     return replace(privilege, queue=queue)
+
+
+ENTRIES = (
+    Algorithm(
+        name="chaudhuri-91",
+        peer=Chaudhuri91,
+        source="Chaudhuri",
+        year=1991,
+        family="token",
+        messages="3.5√N light, 4 heavy",
+    ),
+)

@@ -35,6 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms.chaudhuri_91 import Call, Chaudhuri91, Note, Privilege
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, RemoteError
 
 
@@ -117,3 +118,15 @@ class Chaudhuri95(Chaudhuri91):
 
     def send_down(self, privilege: Privilege) -> None:
         self.send(self.mesh.at(*privilege.queue[0]), privilege)
+
+
+ENTRIES = (
+    Algorithm(
+        name="chaudhuri-95",
+        peer=Chaudhuri95,
+        source="Chaudhuri",
+        year=1995,
+        family="token",
+        messages="3√N light, √N heavy (here about 4)",
+    ),
+)

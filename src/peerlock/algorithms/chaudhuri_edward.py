@@ -58,6 +58,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isqrt
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 Queue = tuple[NodeId, ...]
@@ -444,3 +445,76 @@ class ChaudhuriEdwardCalls(ChaudhuriEdward):
         if self.token is None and self.global_request_collector[1] != self.me:
             self.called = False
         super().collect(request)
+
+
+ENTRIES = (
+    Algorithm(
+        name="chaudhuri-edward",
+        peer=ChaudhuriEdward,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="token",
+        messages="≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-forgetful",
+        peer=ChaudhuriEdwardForgetful,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-twice",
+        peer=ChaudhuriEdwardTwice,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(requests=(2, 0, 2)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-uncounted",
+        peer=ChaudhuriEdwardUncounted,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 0, 2)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-stranded",
+        peer=ChaudhuriEdwardStranded,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=7, requests=(0, 1, 0, 2, 0, 0, 1)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-markers",
+        peer=ChaudhuriEdwardMarkers,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="deadlock",
+        exhibit=Exhibit(nodes=5, requests=(2, 1, 1, 0, 0)),
+    ),
+    Algorithm(
+        name="chaudhuri-edward-calls",
+        peer=ChaudhuriEdwardCalls,
+        source="Chaudhuri, Edward",
+        year=2004,
+        family="museum",
+        messages="≤ 6 + 3(√n−1)",
+        verdict="remote error",
+        exhibit=Exhibit(nodes=4, requests=(0, 1, 0, 1)),
+    ),
+)

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, fixed
 from peerlock.core.topology import Edge, Tree, tree
 
@@ -218,3 +219,15 @@ class ChaudhuriKaraata(Peer):
             self.enter()
         else:
             self.towards(node, Permit(node))
+
+
+ENTRIES = (
+    Algorithm(
+        name="chaudhuri-karaata",
+        peer=ChaudhuriKaraata,
+        source="Chaudhuri, Karaata",
+        year=1998,
+        family="token",
+        messages="≤ 8(∛N−1) light, O(∛N)",
+    ),
+)

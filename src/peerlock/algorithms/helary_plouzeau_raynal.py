@@ -33,9 +33,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.suzuki_kasami import replaced
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.topology import Topology, topology
+from peerlock.core.topology import TREES, Topology, topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +180,28 @@ class HelaryPlouzeauRaynalBehind(HelaryPlouzeauRaynal):
             self.grant()
         else:
             self.send(self.way_back[message.destination - 1], message)
+
+
+ENTRIES = (
+    Algorithm(
+        name="helary-plouzeau-raynal",
+        peer=HelaryPlouzeauRaynal,
+        source="Hélary, Plouzeau, Raynal",
+        year=1988,
+        family="token",
+        messages="complete N; ring N … 2N; line N … 2(N−1); tree N … N−1+D",
+        takes="topology",
+        default="complete",
+        topologies=("complete", "ring", *TREES, "graph"),
+    ),
+    Algorithm(
+        name="helary-plouzeau-raynal-behind",
+        peer=HelaryPlouzeauRaynalBehind,
+        source="Hélary and others; Velazquez",
+        year=1993,
+        family="museum",
+        messages="N on a complete network",
+        verdict="deadlock",
+        exhibit=Exhibit(requests=(1, 2, 1)),
+    ),
+)

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.core.peer import setting
 from peerlock.quorums.coterie import k_coterie
@@ -50,3 +51,18 @@ class Kakugawa(Maekawa):
         if self.quorums is None:
             self.quorums = k_coterie(len(self.members), self.permits)
         super().__post_init__()
+
+
+ENTRIES = (
+    Algorithm(
+        name="kakugawa",
+        peer=Kakugawa,
+        source="Kakugawa and others",
+        year=1993,
+        family="several",
+        messages="3(s−1) light, ≤ 5(s−1)",
+        fifo=True,
+        takes="permits",
+        serves=("semaphore",),
+    ),
+)

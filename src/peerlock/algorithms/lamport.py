@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.bits import Nodes, all_but
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
@@ -130,3 +131,17 @@ class Lamport(Peer):
 
     def dequeue(self, request: tuple[int, NodeId]) -> None:
         self.request_queue = tuple(r for r in self.request_queue if r != request)
+
+
+ENTRIES = (
+    Algorithm(
+        name="lamport",
+        peer=Lamport,
+        source="Lamport",
+        year=1978,
+        family="permission",
+        messages="3(N−1)",
+        fifo=True,
+        serves=("lock",),
+    ),
+)

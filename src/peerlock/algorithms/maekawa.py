@@ -39,6 +39,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 from peerlock.quorums.constructions import QuorumSystem, plane
@@ -250,3 +251,30 @@ class Maekawa1985(Maekawa):
 
     def overtaken(self, node: NodeId) -> None:
         pass
+
+
+ENTRIES = (
+    Algorithm(
+        name="maekawa",
+        peer=Maekawa,
+        source="Maekawa; Sanders",
+        year=1987,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1)",
+        fifo=True,
+        takes="quorums",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="maekawa-1985",
+        peer=Maekawa1985,
+        source="Maekawa",
+        year=1985,
+        family="museum",
+        messages="3(K−1) light",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+        exhibit=Exhibit(nodes=4, quorums="grid"),
+    ),
+)

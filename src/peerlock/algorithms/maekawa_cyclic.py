@@ -37,6 +37,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.core.peer import NodeId, RemoteError, label
@@ -105,3 +106,28 @@ class MaekawaCyclicRound(MaekawaCyclic):
     def way(self, origin: NodeId) -> tuple[NodeId, ...]:
         members = self.quorums.of(origin)
         return tuple(sorted(members, key=lambda member: (member < origin, member)))
+
+
+ENTRIES = (
+    Algorithm(
+        name="maekawa-cyclic",
+        peer=MaekawaCyclic,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="2K−1, or 2K from the middle of its set",
+        fifo=True,
+        takes="quorums",
+    ),
+    Algorithm(
+        name="maekawa-cyclic-round",
+        peer=MaekawaCyclicRound,
+        source="Maekawa",
+        year=1985,
+        family="museum",
+        messages="2K−1",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+    ),
+)

@@ -31,6 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 from peerlock.quorums.constructions import QuorumSystem, plane
@@ -127,3 +128,17 @@ class MaekawaSequential(Peer):
             self.receive(node, message)
         else:
             self.send(node, message)
+
+
+ENTRIES = (
+    Algorithm(
+        name="maekawa-sequential",
+        peer=MaekawaSequential,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="3(K−1)",
+        fifo=True,
+        takes="quorums",
+    ),
+)

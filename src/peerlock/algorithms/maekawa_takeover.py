@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from peerlock.algorithms import maekawa
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.maekawa import Timestamp
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, setting
@@ -336,3 +337,18 @@ def with_waiting(seat: Seat, request: Timestamp) -> Seat:
 
 def is_locked_for(seat: Seat, node: NodeId) -> bool:
     return seat.locking is not None and seat.locking[1] == node
+
+
+ENTRIES = (
+    Algorithm(
+        name="maekawa-takeover",
+        peer=MaekawaTakeover,
+        source="Maekawa",
+        year=1985,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1), when nothing fails",
+        fifo=True,
+        takes="quorums",
+        exhibit=Exhibit(crashes=1),
+    ),
+)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.core.peer import fixed
 from peerlock.quorums.constructions import QuorumSystem, majority
@@ -39,3 +40,17 @@ class Majority(Maekawa):
     def __post_init__(self) -> None:
         self.quorums = majority(len(self.members))
         super().__post_init__()
+
+
+ENTRIES = (
+    Algorithm(
+        name="majority",
+        peer=Majority,
+        source="Thomas",
+        year=1979,
+        family="permission",
+        messages="3⌈(N−1)/2⌉ light, ≤ 5⌈(N−1)/2⌉",
+        fifo=True,
+        serves=("lock",),
+    ),
+)

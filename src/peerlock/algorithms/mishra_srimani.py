@@ -45,6 +45,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms import suzuki_kasami
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.suzuki_kasami import Request, SuzukiKasami, replaced
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -321,3 +322,27 @@ class MishraSrimaniHasty(MishraSrimani):
         super().receive_no_crit(j, message)
         if self.checking and self.no_crit.bit_count() == len(self.members) - 2:
             self.conclude()
+
+
+ENTRIES = (
+    Algorithm(
+        name="mishra-srimani",
+        peer=MishraSrimani,
+        source="Mishra, Srimani",
+        year=1990,
+        family="token",
+        messages="0 or N when nothing fails",
+        outlasting=("token", "answers"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
+        name="mishra-srimani-hasty",
+        peer=MishraSrimaniHasty,
+        source="Mishra, Srimani; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N when nothing fails",
+        outlasting=("token", "answers"),
+        verdict="exclusion",
+    ),
+)

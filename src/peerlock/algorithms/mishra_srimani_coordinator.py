@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.mishra_srimani import (
     CreatePrivilege,
     MishraSrimani,
@@ -123,3 +124,28 @@ class MishraSrimaniLost(MishraSrimaniCoordinator):
 
     def conclude(self) -> None:
         super(MishraSrimaniCoordinator, self).conclude()
+
+
+ENTRIES = (
+    Algorithm(
+        name="mishra-srimani-coordinator",
+        peer=MishraSrimaniCoordinator,
+        source="Mishra, Srimani",
+        year=1990,
+        family="token",
+        messages="0 or 2 … N when nothing fails",
+        outlasting=("token", "answers"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
+        name="mishra-srimani-lost",
+        peer=MishraSrimaniLost,
+        source="made from Mishra, Srimani",
+        year=1990,
+        family="museum",
+        messages="0 or 2 … N when nothing fails",
+        outlasting=("token", "answers"),
+        verdict="starvation",
+        exhibit=Exhibit(requests=None, crashes=1),
+    ),
+)

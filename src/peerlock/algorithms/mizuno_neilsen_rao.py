@@ -44,6 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.suzuki_kasami import Privilege, Request, SuzukiKasami, replaced
 from peerlock.core.peer import NodeId, RemoteError, fixed, setting
 from peerlock.core.topology import Topology
@@ -169,3 +170,32 @@ class MizunoNeilsenRaoSurvey(MizunoNeilsenRao):
             super().receive_request(sender, message)
         elif message.number > self.requested[sender - 1]:
             self.requested = replaced(self.requested, sender, message.number)
+
+
+ENTRIES = (
+    Algorithm(
+        name="mizuno-neilsen-rao",
+        peer=MizunoNeilsenRao,
+        source="Mizuno, Neilsen, Rao",
+        year=1991,
+        family="token",
+        messages="0, or grid set 2√2·√N−2, plane ≤ 3√N, tree O(log N)",
+        takes="quorums",
+        default="grid-set",
+        sets="agreement",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="mizuno-neilsen-rao-survey",
+        peer=MizunoNeilsenRaoSurvey,
+        source="Mizuno and others; Velazquez",
+        year=1993,
+        family="museum",
+        messages="2√2·√N−2 on a grid set",
+        takes="quorums",
+        default="grid-set",
+        sets="agreement",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=4),
+    ),
+)

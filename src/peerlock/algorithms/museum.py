@@ -25,6 +25,7 @@ from peerlock.algorithms import central, maekawa, ricart_agrawala
 from peerlock.algorithms import lamport as lamport_1978
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
@@ -254,3 +255,120 @@ class TokenRingRegenerated(TokenRing):
         else:
             self.token_here = True
             self.grant()
+
+
+ENTRIES = (
+    Algorithm(
+        name="maekawa-without-inquire",
+        peer=MaekawaWithoutInquire,
+        source="made from Maekawa",
+        year=1985,
+        family="museum",
+        messages="3(K−1)",
+        fifo=True,
+        takes="quorums",
+        verdict="deadlock",
+    ),
+    Algorithm(
+        name="central-lifo",
+        peer=CentralLifo,
+        source="made from the textbook",
+        year=1978,
+        family="museum",
+        messages="3, or 0 at the coordinator",
+        verdict="starvation",
+        exhibit=Exhibit(requests=None),
+    ),
+    Algorithm(
+        name="lamport-reordered",
+        peer=LamportReordered,
+        source="Lamport, out of order",
+        year=1978,
+        family="museum",
+        messages="3(N−1)",
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="lamport-any-request",
+        peer=LamportAnyRequest,
+        source="Lamport, taken at his word",
+        year=1978,
+        family="museum",
+        messages="3(N−1)",
+        fifo=True,
+        verdict="exclusion",
+    ),
+    Algorithm(
+        name="ricart-agrawala-ties",
+        peer=RicartAgrawalaTies,
+        source="made from Ricart, Agrawala",
+        year=1981,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-deaf",
+        peer=RicartAgrawalaDeaf,
+        source="made from Ricart, Agrawala",
+        year=1981,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-listing",
+        peer=RicartAgrawalaListing,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1)",
+        verdict="overtaking",
+        exhibit=Exhibit(requests=(3, 3, 1)),
+    ),
+    Algorithm(
+        name="carvalho-roucairol-unaware",
+        peer=CarvalhoRoucairolUnaware,
+        source="made from Carvalho, Roucairol",
+        year=1983,
+        family="museum",
+        messages="0 … 2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="suzuki-kasami-divisible",
+        peer=SuzukiKasamiDivisible,
+        source="Suzuki, Kasami; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=2),
+    ),
+    Algorithm(
+        name="suzuki-kasami-lifo",
+        peer=SuzukiKasamiLifo,
+        source="made from Suzuki, Kasami",
+        year=1985,
+        family="museum",
+        messages="0 or 2N−1",
+        fifo=True,
+        verdict="starvation",
+        exhibit=Exhibit(requests=None),
+    ),
+    Algorithm(
+        name="token-ring-regenerated",
+        peer=TokenRingRegenerated,
+        source="made from Le Lann",
+        year=1977,
+        family="museum",
+        messages="without bound",
+        fifo=True,
+        rests=False,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, losses=1),
+    ),
+)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 
@@ -99,3 +100,16 @@ class NaimiTrehel(Peer):
             raise RemoteError(f"{sender} sends a token that we did not ask for")
         self.token_here = True
         self.grant()
+
+
+ENTRIES = (
+    Algorithm(
+        name="naimi-trehel",
+        peer=NaimiTrehel,
+        source="Naimi, Trehel",
+        year=1987,
+        family="token",
+        messages="about log N; 0 at the holder",
+        serves=("lock",),
+    ),
+)

@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from peerlock.algorithms import naimi_trehel
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.naimi_trehel import NaimiTrehel, Token
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -254,3 +255,28 @@ class NaimiTrehelUnheard(NaimiTrehelFailures):
     def receive_token_present(self, j: NodeId, message: TokenPresent) -> None:
         if self.state is State.QUERY:
             self.wait_again()
+
+
+ENTRIES = (
+    Algorithm(
+        name="naimi-trehel-failures",
+        peer=NaimiTrehelFailures,
+        source="Naimi, Trehel",
+        year=1987,
+        family="token",
+        messages="about log N when nothing fails; 0 at the holder",
+        outlasting=("wait", "elec"),
+        exhibit=Exhibit(crashes=1),
+    ),
+    Algorithm(
+        name="naimi-trehel-unheard",
+        peer=NaimiTrehelUnheard,
+        source="Naimi, Trehel; Velazquez",
+        year=1993,
+        family="museum",
+        messages="about log N when nothing fails",
+        outlasting=("wait", "elec"),
+        verdict="starvation",
+        exhibit=Exhibit(requests=None, crashes=1),
+    ),
+)

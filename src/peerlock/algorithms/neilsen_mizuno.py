@@ -30,8 +30,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.topology import Topology, topology
+from peerlock.core.topology import TREES, Topology, topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +113,19 @@ class NeilsenMizuno(Peer):
     def pass_to(self, node: NodeId) -> None:
         self.holding = False
         self.send(node, PRIVILEGE)
+
+
+ENTRIES = (
+    Algorithm(
+        name="neilsen-mizuno",
+        peer=NeilsenMizuno,
+        source="Neilsen, Mizuno",
+        year=1991,
+        family="token",
+        messages="≤ D+1: star 3, line N",
+        takes="topology",
+        default="star",
+        topologies=TREES,
+        serves=("lock",),
+    ),
+)

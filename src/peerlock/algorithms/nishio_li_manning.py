@@ -43,6 +43,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms import ricart_agrawala_token
+from peerlock.algorithms.entry import Algorithm, Bound, Exhibit
 from peerlock.algorithms.ricart_agrawala_token import Request, RicartAgrawalaToken
 from peerlock.algorithms.suzuki_kasami import replaced
 from peerlock.core.bits import Nodes, all_but
@@ -184,3 +185,17 @@ class NishioLiManning(RicartAgrawalaToken):
         self.age = message.age
         self.stop_proposing()
         self.ask_again()
+
+
+ENTRIES = (
+    Algorithm(
+        name="nishio-li-manning",
+        peer=NishioLiManning,
+        source="Nishio, Li, Manning",
+        year=1990,
+        family="token",
+        messages="0 or N when nothing fails",
+        bound=Bound("age", 2),
+        exhibit=Exhibit(losses=1),
+    ),
+)

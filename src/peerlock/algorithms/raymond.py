@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.topology import Topology, topology
+from peerlock.core.topology import TREES, Topology, topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +108,19 @@ class Raymond(Peer):
         if self.holder != self.me and self.request_q and not self.asked:
             self.asked = True
             self.send(self.holder, REQUEST)
+
+
+ENTRIES = (
+    Algorithm(
+        name="raymond",
+        peer=Raymond,
+        source="Raymond",
+        year=1989,
+        family="token",
+        messages="≤ 2D, about log N; about 4 heavy",
+        takes="topology",
+        default="tree",
+        topologies=TREES,
+        serves=("lock",),
+    ),
+)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
@@ -102,3 +103,17 @@ class RaymondK(Peer):
 
 def plus(counts: tuple[int, ...], node: NodeId, change: int) -> tuple[int, ...]:
     return (*counts[: node - 1], counts[node - 1] + change, *counts[node:])
+
+
+ENTRIES = (
+    Algorithm(
+        name="raymond-k",
+        peer=RaymondK,
+        source="Raymond",
+        year=1989,
+        family="several",
+        messages="≤ 2(N−1)",
+        takes="permits",
+        serves=("semaphore",),
+    ),
+)

@@ -45,9 +45,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.raymond import Privilege, Raymond, Request
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, RemoteError, setting
+from peerlock.core.topology import TREES
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +178,21 @@ class RaymondRecovery(Raymond):
         for j in nodes_in(recovering):
             self.advise(j)
         self.assign_privilege_and_make_request()
+
+
+ENTRIES = (
+    Algorithm(
+        name="raymond-recovery",
+        peer=RaymondRecovery,
+        source="Raymond",
+        year=1989,
+        family="token",
+        messages="≤ 2D, about log N, when nothing fails",
+        fifo=True,
+        takes="topology",
+        default="tree",
+        topologies=TREES,
+        outlasting=("restart",),
+        exhibit=Exhibit(crashes=1, returns=True),
+    ),
+)

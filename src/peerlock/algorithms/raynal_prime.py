@@ -39,6 +39,7 @@ from functools import lru_cache
 from itertools import count
 from math import prod
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.core.peer import NodeId, Peer, RemoteError, fixed, setting
 
 
@@ -211,3 +212,26 @@ class RaynalPrime1989(Peer):
             self.grant()
         else:
             self.set_timer("ask again", self.patience)
+
+
+ENTRIES = (
+    Algorithm(
+        name="raynal-prime",
+        peer=RaynalPrime,
+        source="Raynal; Velazquez",
+        year=1993,
+        family="permission",
+        messages="(N−1) heavy … (N−1)²",
+        rests=False,
+    ),
+    Algorithm(
+        name="raynal-prime-1989",
+        peer=RaynalPrime1989,
+        source="Raynal",
+        year=1989,
+        family="museum",
+        messages="2(N−1) … 2(N−1)²",
+        verdict="starvation",
+        exhibit=Exhibit(nodes=2, requests=None),
+    ),
+)

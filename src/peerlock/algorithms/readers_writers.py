@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, RicartAgrawala
 from peerlock.core.peer import NodeId
 
@@ -61,3 +62,16 @@ class ReadersWriters(RicartAgrawala):
         self.send(j, REPLY)
         seen = max(self.highest_sequence_number, message.sequence_number)
         self.highest_sequence_number = seen
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-readers-writers",
+        peer=ReadersWriters,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock", "shared lock"),
+    ),
+)

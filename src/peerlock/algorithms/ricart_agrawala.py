@@ -29,6 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
@@ -112,3 +113,16 @@ class RicartAgrawala(Peer):
     def enter_if_all_replied(self) -> None:
         if self.outstanding_reply_count == 0:
             self.grant()
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala",
+        peer=RicartAgrawala,
+        source="Ricart, Agrawala",
+        year=1981,
+        family="permission",
+        messages="2(N−1)",
+        serves=("lock",),
+    ),
+)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.ricart_agrawala import REPLY, Request, RicartAgrawala
 from peerlock.core.peer import NodeId, RemoteError, setting
 
@@ -84,3 +85,27 @@ class RicartAgrawalaTooSmall(RicartAgrawalaBounded):
 
     def least_modulus(self) -> int:
         return 2 * len(self.members) - 2
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-bounded",
+        peer=RicartAgrawalaBounded,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        takes="modulus",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-too-small",
+        peer=RicartAgrawalaTooSmall,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="2(N−1)",
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, Request, RicartAgrawala
 from peerlock.core.bits import nodes_in
 from peerlock.core.peer import NodeId
@@ -71,3 +72,26 @@ class RicartAgrawalaUnnamed(RicartAgrawalaBroadcast):
 
     def receive_broadcast_reply(self, j: NodeId, message: BroadcastReply) -> None:
         self.receive_reply(j, REPLY)
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-broadcast",
+        peer=RicartAgrawalaBroadcast,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N light, 2 heavy, on a broadcast medium",
+        broadcast=True,
+    ),
+    Algorithm(
+        name="ricart-agrawala-unnamed",
+        peer=RicartAgrawalaUnnamed,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="N light, 2 heavy, on a broadcast medium",
+        broadcast=True,
+        verdict="exclusion",
+    ),
+)

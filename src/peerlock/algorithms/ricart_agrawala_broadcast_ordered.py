@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
@@ -77,3 +78,16 @@ class RicartAgrawalaBroadcastOrdered(Peer):
         if self.queue[:1] == (self.me,) and not self.inside:
             self.inside = True
             self.grant()
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-broadcast-ordered",
+        peer=RicartAgrawalaBroadcastOrdered,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2, on a broadcast medium that orders",
+        medium=True,
+    ),
+)

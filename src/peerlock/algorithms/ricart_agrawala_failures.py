@@ -49,6 +49,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, setting
@@ -541,3 +542,39 @@ class RicartAgrawalaUnannounced(RicartAgrawalaFailures):
         for j in nodes_in(others):
             self.send(j, NewNode(self.admitting))
         self.initialize(self.admitting)
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-failures",
+        peer=RicartAgrawalaFailures,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1) when nothing fails",
+        takes="way",
+        outlasting=("reply", "probe", "restart", "settle"),
+        exhibit=Exhibit(crashes=1, returns=True),
+    ),
+    Algorithm(
+        name="ricart-agrawala-twice",
+        peer=RicartAgrawalaTwice,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1) when nothing fails",
+        outlasting=("reply", "probe", "restart", "settle"),
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2, requests=2),
+    ),
+    Algorithm(
+        name="ricart-agrawala-unannounced",
+        peer=RicartAgrawalaUnannounced,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="2(N−1) when nothing fails",
+        outlasting=("reply", "probe", "restart", "settle"),
+        verdict="exclusion",
+    ),
+)

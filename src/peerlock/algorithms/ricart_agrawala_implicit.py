@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, Request, RicartAgrawala
 from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -103,3 +104,29 @@ class RicartAgrawalaUntimely(RicartAgrawalaImplicit):
 
     A REQUEST that is still on its way, or a DEFERRED, is answered by the clock.
     """
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-implicit",
+        peer=RicartAgrawalaImplicit,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="(N−1) light … 3(N−1) heavy",
+        takes="bound",
+        timely=True,
+        outlasting=("silence",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-untimely",
+        peer=RicartAgrawalaUntimely,
+        source="made from Ricart, Agrawala",
+        year=1980,
+        family="museum",
+        messages="(N−1) light … 3(N−1) heavy",
+        timely=True,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+)

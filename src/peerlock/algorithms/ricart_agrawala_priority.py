@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
 from peerlock.core.peer import setting
 
@@ -55,3 +56,17 @@ class RicartAgrawalaPriority(RicartAgrawala):
 
         self.highest_sequence_number += self.increments[self.me - 1] - 1
         super().acquire()  # adds the last 1
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-priority",
+        peer=RicartAgrawalaPriority,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="2(N−1)",
+        takes="increments",
+        serves=("lock",),
+    ),
+)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, label
 
 
@@ -97,3 +98,15 @@ class RicartAgrawalaRing(Peer):
             self.receive(self.me, request)
         else:
             self.send(successor, request)
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-ring",
+        peer=RicartAgrawalaRing,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N",
+    ),
+)

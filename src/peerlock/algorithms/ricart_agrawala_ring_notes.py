@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import Reply, RicartAgrawala
 from peerlock.core.peer import NodeId, RemoteError, label
 
@@ -102,3 +103,24 @@ class RicartAgrawalaRingNotes1980(RicartAgrawalaRingNotes):
     def request_is_back(self, message: Request) -> None:
         self.outstanding_reply_count = len(message.deferred_by)
         self.enter_if_all_replied()
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-ring-notes",
+        peer=RicartAgrawalaRingNotes,
+        source="Ricart, Agrawala",
+        year=1980,
+        family="permission",
+        messages="N light, ≤ 2N−1",
+    ),
+    Algorithm(
+        name="ricart-agrawala-ring-notes-1980",
+        peer=RicartAgrawalaRingNotes1980,
+        source="Ricart, Agrawala, TR-869",
+        year=1980,
+        family="museum",
+        messages="N light, ≤ 2N−1",
+        verdict="deadlock",
+    ),
+)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.suzuki_kasami import replaced
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
@@ -131,3 +132,25 @@ class RicartAgrawalaTokenSurvey(RicartAgrawalaToken):
             super().receive_token(sender, message)
         else:
             self.token_data = message.token_data
+
+
+ENTRIES = (
+    Algorithm(
+        name="ricart-agrawala-token",
+        peer=RicartAgrawalaToken,
+        source="Ricart, Agrawala",
+        year=1983,
+        family="token",
+        messages="0 or N",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="ricart-agrawala-token-survey",
+        peer=RicartAgrawalaTokenSurvey,
+        source="Ricart, Agrawala; Velazquez",
+        year=1993,
+        family="museum",
+        messages="0 or N",
+        verdict="starvation",
+    ),
+)

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.maekawa import Locked, Maekawa, Release, Timestamp
 from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import NodeId, fixed, setting
@@ -98,3 +99,30 @@ class SandersUninformed(Sanders):
         nobody, everybody = ((),) * len(self.members), (self.members,) * len(self.members)
         self.information = InformationStructure("uninformed", nobody, everybody)
         super().__post_init__()
+
+
+ENTRIES = (
+    Algorithm(
+        name="sanders",
+        peer=Sanders,
+        source="Sanders",
+        year=1987,
+        family="permission",
+        messages="|I−{i}| + 2|R−{i}| light",
+        fifo=True,
+        takes="quorums",
+        sets="information",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="sanders-uninformed",
+        peer=SandersUninformed,
+        source="Velazquez",
+        year=1993,
+        family="museum",
+        messages="2(N−1)",
+        fifo=True,
+        verdict="exclusion",
+        exhibit=Exhibit(nodes=2),
+    ),
+)

@@ -40,6 +40,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.bits import bits
 
 
@@ -48,3 +49,17 @@ class SinghalDynamic(CarvalhoRoucairol):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.authorized = bits(range(self.me + 1, len(self.members) + 1))
+
+
+ENTRIES = (
+    Algorithm(
+        name="singhal-dynamic",
+        peer=SinghalDynamic,
+        source="Singhal",
+        year=1992,
+        family="permission",
+        messages="(N−1) light … 3(N−1)/2; 2(N−1) saturated",
+        fifo=True,
+        serves=("lock",),
+    ),
+)

@@ -47,6 +47,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.suzuki_kasami import replaced
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
@@ -185,3 +186,26 @@ class SinghalDiscarding(SinghalHeuristic):
             self.ask(i)
         elif self.state == "H":
             self.hand_over()
+
+
+ENTRIES = (
+    Algorithm(
+        name="singhal-heuristic",
+        peer=SinghalHeuristic,
+        source="Singhal",
+        year=1989,
+        family="token",
+        messages="(N+1)/2 light, N heavy",
+        serves=("lock",),
+    ),
+    Algorithm(
+        name="singhal-discarding",
+        peer=SinghalDiscarding,
+        source="Singhal; Velazquez",
+        year=1993,
+        family="museum",
+        messages="(N+1)/2 light, N heavy",
+        verdict="starvation",
+        exhibit=Exhibit(requests=(1, 1, 2)),
+    ),
+)

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.suzuki_kasami import Privilege, Request, replaced
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
@@ -122,3 +123,17 @@ class SrimaniReddy(Peer):
     def waits(self, node: NodeId) -> bool:
         """It has asked for an entry that no token we saw knew to be granted."""
         return self.requested[node - 1] > self.granted[node - 1]
+
+
+ENTRIES = (
+    Algorithm(
+        name="srimani-reddy",
+        peer=SrimaniReddy,
+        source="Srimani, Reddy",
+        year=1992,
+        family="several",
+        messages="0 or N … N+k−1",
+        takes="permits",
+        serves=("semaphore",),
+    ),
+)

@@ -31,8 +31,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.core.topology import Complete, Topology, topology
+from peerlock.core.topology import TREES, Complete, Topology, topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +147,19 @@ class SuzukiKasami(Peer):
 
 def replaced(numbers: tuple[int, ...], node: NodeId, number: int) -> tuple[int, ...]:
     return (*numbers[: node - 1], number, *numbers[node:])
+
+
+ENTRIES = (
+    Algorithm(
+        name="suzuki-kasami",
+        peer=SuzukiKasami,
+        source="Suzuki, Kasami",
+        year=1985,
+        family="token",
+        messages="0 or N; on a ring ≤ 2N−1",
+        takes="topology",
+        default="complete",
+        topologies=("complete", "ring", *TREES, "graph"),
+        serves=("lock",),
+    ),
+)

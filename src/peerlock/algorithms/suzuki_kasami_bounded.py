@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.suzuki_kasami import Privilege, Request, SuzukiKasami, replaced
 from peerlock.core.bits import Nodes, all_but
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -145,3 +146,16 @@ class SuzukiKasamiBounded(SuzukiKasami):
             return False
         self.round_after = replaced(self.round_after, j, self.requested[j - 1])
         return True
+
+
+ENTRIES = (
+    Algorithm(
+        name="suzuki-kasami-bounded",
+        peer=SuzukiKasamiBounded,
+        source="Suzuki, Kasami",
+        year=1985,
+        family="token",
+        messages="0 or N, and N−1 more every L requests of a node",
+        takes="limit",
+    ),
+)

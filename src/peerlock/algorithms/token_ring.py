@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 
@@ -75,3 +76,16 @@ class TokenRing(Peer):
         self.token_here = successor == self.me
         if not self.token_here:
             self.send(successor, TOKEN)
+
+
+ENTRIES = (
+    Algorithm(
+        name="token-ring",
+        peer=TokenRing,
+        source="Le Lann",
+        year=1977,
+        family="token",
+        messages="1 heavy … unbounded when idle",
+        rests=False,
+    ),
+)

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.core.peer import fixed, setting
 from peerlock.quorums.constructions import QuorumSystem
@@ -49,3 +50,18 @@ class WeightedMajority(Maekawa):
         assert len(self.votes) == len(self.members), "a number of votes for every node"
         self.quorums = weighted(self.votes)
         super().__post_init__()
+
+
+ENTRIES = (
+    Algorithm(
+        name="weighted-majority",
+        peer=WeightedMajority,
+        source="Gifford",
+        year=1979,
+        family="permission",
+        messages="3(K−1) light, ≤ 5(K−1), K by the votes",
+        fifo=True,
+        takes="votes",
+        serves=("lock",),
+    ),
+)

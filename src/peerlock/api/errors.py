@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peerlock.core.errors import Deadlock
 from peerlock.membership.engine import ClusterError
 from peerlock.node.node import NotHeld
 
@@ -27,10 +28,6 @@ class WouldBlock(Exception):
 
 class Conflict(ValueError):
     """The cluster uses this name in another way: another algorithm, other permits."""
-
-
-class Deadlock(RuntimeError):
-    """A task asks for what it holds already: it would wait for itself."""
 
 
 class Lost(RuntimeError):

@@ -3,45 +3,64 @@
 from __future__ import annotations
 
 import os
-from weakref import WeakSet
+import threading
+from weakref import WeakSet, ref
 
 from peerlock.api.errors import NotOurs
 from peerlock.runtime.host import Host
 
-HOSTS: WeakSet[Host] = WeakSet()
 FORKED: WeakSet[Host] = WeakSet()
+
+# Of this process.  Replaced as a whole: another thread may be looking through it.
+_hosts: tuple[ref[Host], ...] = ()
+
+# Re-entrant, as a handler of signals may come in between, and join or fork.
+_changing = threading.RLock()
 
 
 def mind_forks(host: Host) -> None:
-    HOSTS.add(host)
+    global _hosts
+    with _changing:
+        _hosts = (*(known for known in _hosts if known()), ref(host))
+
+
+def hosts() -> list[Host]:
+    return [host for known in _hosts if (host := known()) is not None]
+
+
+def is_forked(host: Host) -> bool:
+    return host in FORKED
 
 
 def belongs_here(host: Host) -> None:
-    if host in FORKED:
+    if is_forked(host):
         raise NotOurs("this node belongs to the process that was forked; join in this one")
 
 
 # No other thread may be in the middle of a step: in the child it would never end it.
 
-_guarded: list[Host] = []
+_guarded: list[list[Host]] = []
 
 
 def _before() -> None:
-    _guarded.extend(HOSTS)
-    for host in _guarded:
-        host.guard.__enter__()
+    _changing.acquire()
+    _guarded.append(hosts())
+    for host in _guarded[-1]:
+        host.guard.acquire()
 
 
 def _in_the_parent() -> None:
-    while _guarded:
-        _guarded.pop().guard.__exit__(None, None, None)
+    for host in reversed(_guarded.pop()):
+        host.guard.release()
+    _changing.release()
 
 
 def _in_the_child() -> None:
-    for host in _guarded:
+    global _hosts
+    for host in _guarded[-1]:
         host.abandon()
         FORKED.add(host)
-    HOSTS.clear()
+    _hosts = ()
     _in_the_parent()
 
 

@@ -6,13 +6,14 @@ from numbers import Real
 from threading import TIMEOUT_MAX
 
 from peerlock.core.errors import UsageError
+from peerlock.core.peer import Peer
 from peerlock.node.terms import Demand, demand, plain_permits
 
 LONGEST_NAME = 1_000
 
 
 def asked_for(
-    name: str, algorithm: str | None, permits: int, shared: bool
+    name: str, algorithm: str | type[Peer] | None, permits: int, shared: bool
 ) -> tuple[str, Demand]:
     """The same in plain values, as they can be sent."""
     wanted = "" if algorithm is None else algorithm

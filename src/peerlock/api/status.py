@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from peerlock.runtime.questions import answer_of
 
 def describe(node: Node) -> dict[str, Any]:
     """What one node knows by itself."""
-    now = time.monotonic()
+    now = node.clock()
     locks = [
         {
             "name": lock.name,

@@ -24,9 +24,11 @@ from peerlock.api.errors import (
     WouldBlock,
 )
 from peerlock.api.forks import belongs_here, mind_forks
+from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
+from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
@@ -135,6 +137,8 @@ class Lock:
         self._pure = node.host.node
         self._entered: list[Grant] = []  # by `async with`: who got it gives it back
         self._acquired: list[Grant] = []  # otherwise: another task may give it back
+        self._twin = twin(self)
+        self._node = node  # which is not forgotten as long as somebody has us
 
     def __repr__(self) -> str:
         kind = "semaphore" if self.demand.permits else "lock"
@@ -146,7 +150,7 @@ class Lock:
         return any(grant.state is State.HOLDING for grant in held)
 
     async def __aenter__(self) -> Grant:
-        grant = Grant(self, current_task(self._host.loop))
+        grant = Grant(self._twin, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, self.timeout)
         self._entered.append(grant)
@@ -178,7 +182,7 @@ class Lock:
     async def acquire(self, timeout: float | None = None) -> Grant:
         """Wait for it, `timeout` seconds at most; then Timeout.  0: only if it is free."""
         timeout = self.timeout if timeout is None else plain_timeout(timeout)
-        grant = Grant(self, current_task(self._host.loop))
+        grant = Grant(self._twin, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, timeout)
         self._acquired.append(grant)
@@ -186,7 +190,7 @@ class Lock:
 
     async def try_acquire(self) -> Grant:
         """Get it if nobody else holds it or waits for it; WouldBlock otherwise."""
-        grant = Grant(self, current_task(self._host.loop))
+        grant = Grant(self._twin, current_task(self._host.loop))
         if not self._pure.take(self.name, grant):
             await self._wait(grant, None, probe=True)
         self._acquired.append(grant)
@@ -314,12 +318,16 @@ class Lock:
 class LockNode:
     """This process in the cluster: `async with peerlock.join() as node`."""
 
+    _departure: Departure | None = None
+
     def __init__(self, host: Host) -> None:
         self.host = host
 
     async def __aenter__(self) -> LockNode:
         await self.host.start()
         mind_forks(self.host)
+        self._departure = Departure(self, self.host, self.host.loop)
+        await self._departure.mind_the_loop()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -335,7 +343,7 @@ class LockNode:
         *,
         shared: bool = False,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
@@ -348,7 +356,7 @@ class LockNode:
         permits: int,
         *,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
@@ -365,6 +373,8 @@ class LockNode:
 
     async def leave(self) -> None:
         """Give back what is held, tell those who wait here, and be a member no longer."""
+        if self._departure is not None:
+            self._departure.done()
         await self.host.stop()
 
 

@@ -5,22 +5,23 @@ with peerlock.sync.join() as node:
         store.write(data, fence=grant.fence)
 
 The node lives in a thread of its own.  A lock that is here and free is taken and given
-back by the calling thread alone.
+back by the calling thread alone.  `signals` says what a signal handler can do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from _thread import allocate_lock, get_ident
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from _thread import allocate_lock
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
 from peerlock.api.errors import (
     ClusterError,
     Conflict,
+    Deadlock,
     Lost,
     NotHeld,
     NotOurs,
@@ -28,16 +29,19 @@ from peerlock.api.errors import (
     WouldBlock,
 )
 from peerlock.api.forks import belongs_here, mind_forks
+from peerlock.api.leaving import Departure, twin
 from peerlock.api.loops import new_event_loop
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
+from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE, PROBE
+from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
-from peerlock.runtime.host import Host
+from peerlock.runtime.host import INTERRUPTED, Host
 
 T = TypeVar("T")
 
@@ -52,17 +56,28 @@ def must_be_timeout(blocking: bool, timeout: float) -> None:
         raise OverflowError("timeout value is too large")
 
 
+class Current(threading.local):
+    """The thread that asks; unlike its number, nobody else gets it when it has ended."""
+
+    def __init__(self) -> None:
+        self.thread = object()
+
+
+CURRENT = Current()
+
+
 class Grant(Waiter):
     """You hold the lock, until you release it or it is lost."""
 
     _error: Exception | None = None
     _settled: Any = None
-    _lost: threading.Event | None = None
+    _lost: Loss | None = None
+    entered = False  # of a semaphore, by `with`: who got it gives it back
 
     def __init__(self, handle: Lock) -> None:
         self.demand = handle.demand
         self._handle = handle
-        self.owner = get_ident()
+        self.owner = CURRENT.thread
 
     def __repr__(self) -> str:
         return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
@@ -74,18 +89,15 @@ class Grant(Waiter):
     @property
     def lost(self) -> threading.Event:
         """An event that is set as soon as the lock is lost; wait for it in a thread."""
-        with self._handle.checked():
-            if self._lost is None:
-                self._lost = threading.Event()
-                if self.state is State.LOST:
-                    self._lost.set()
-            return self._lost
+        event: Loss = self._lost or vars(self).setdefault("_lost", Loss())
+        if self.is_lost:
+            event.set()
+        return event
 
     @property
     def is_lost(self) -> bool:
         """Whether it is, as far as our own clock can tell, too."""
-        with self._handle.checked():
-            return self.state is State.LOST
+        return self._handle.has_lost(self)
 
     def release(self) -> None:
         """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
@@ -145,6 +157,8 @@ class Lock:
         self._pure = node.host.node
         self._guard = node.host.guard
         self._held: list[Grant] = []
+        self._twin = twin(self)
+        self._node = node  # which is not forgotten as long as somebody has us
 
     def __repr__(self) -> str:
         state = "locked" if self.locked() else "unlocked"
@@ -155,14 +169,17 @@ class Lock:
         return any(grant.state is State.HOLDING for grant in self._held)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """As threading.Lock has it; `timeout` -1 is the handle's, or without end."""
+        """As threading.Lock has it; `timeout` -1 is the handle's, or without end.
+
+        But a thread that would have to wait for itself gets Deadlock.
+        """
         if timeout != -1:
             must_be_timeout(blocking, timeout)
         elif not blocking:
             timeout = 0
         elif self.timeout is not None:
             timeout = self.timeout
-        grant = Grant(self)
+        grant = Grant(self._twin)
         try:
             return self._acquire(grant, timeout)
         except BaseException:
@@ -175,7 +192,9 @@ class Lock:
 
     def __enter__(self) -> Grant:
         timeout = -1 if self.timeout is None else self.timeout
-        grant = Grant(self)
+        grant = Grant(self._twin)
+        if self.demand.permits:
+            grant.entered = True
         try:
             if self._acquire(grant, timeout):
                 return grant
@@ -201,12 +220,14 @@ class Lock:
     def release_grant(self, grant: Grant) -> None:
         self._release(grant)
 
-    @contextmanager
-    def checked(self) -> Iterator[None]:
-        """Nobody steps the node, and it knows whether its lease has ended."""
-        with self._guard:
-            self._pure.check_lease()
-            yield
+    def has_lost(self, grant: Grant) -> bool:
+        if grant.state is State.HOLDING:
+            try:
+                self._host.step(self._pure.check_lease)
+            except Deadlock:  # we are in a signal handler, and must not disturb the step
+                if self._pure.clock() >= self._pure.deadline:
+                    return True
+        return grant.state is State.LOST
 
     # Inside
 
@@ -221,6 +242,9 @@ class Lock:
 
     def _wait(self, grant: Grant, timeout: float) -> bool:
         belongs_here(self._host)
+        must_not_be_in_a_step()
+        if timeout:
+            self._must_not_wait_for_itself(grant)
         grant.expect()
         self._host.step(self._ask, grant)
         if timeout:
@@ -234,6 +258,19 @@ class Lock:
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
         return settled
+
+    def _must_not_wait_for_itself(self, grant: Grant) -> None:
+        """A thread that already waits is one whose signal handler asks again."""
+        with self._guard:
+            lock = self._pure.locks.get(self.name)
+            users = (*lock.holders, *lock.waiters) if lock else ()
+        mine = [u for u in users if isinstance(u, Grant) and u.owner is grant.owner]
+        if mine and not self.demand.permits:
+            raise Deadlock(f"this thread holds or waits for {self.name!r} already")
+        # Whoever got a permit by `acquire` may leave it to another thread to give it back.
+        stuck = [u for u in mine if u.entered or u.state is State.WAITING]
+        if stuck and len(stuck) >= self.demand.permits:
+            raise Deadlock(f"this thread holds all permits of {self.name!r} already")
 
     def _ask(self, grant: Grant) -> None:
         self._host.must_be_in()
@@ -253,7 +290,11 @@ class Lock:
         return True
 
     def _release(self, grant: Grant | None) -> None:
-        lost, to_be_flushed = self._host.step(self._give_back, grant)
+        try:
+            lost, to_be_flushed = self._host.step(self._give_back, grant)
+        except NotHeld:
+            must_not_be_in_a_step()  # of another node, which must not take it for its own
+            raise
         if lost:
             belongs_here(self._host)
             raise Lost(f"{self.name!r} was lost while it was held")
@@ -280,8 +321,8 @@ class Lock:
         if not held:
             raise NotHeld(f"release of {self.name!r}, which is not held")
         if len(held) > 1:
-            me = get_ident()
-            return next((g for g in reversed(held) if g.owner == me), held[-1])
+            me = CURRENT.thread
+            return next((g for g in reversed(held) if g.owner is me), held[-1])
         return held[0]
 
     def _probe(self, grant: Grant) -> None:
@@ -302,16 +343,20 @@ class LockNode:
     """This process in the cluster: `with peerlock.sync.join() as node`."""
 
     def __init__(self, host: Host) -> None:
+        must_not_be_in_a_step()
         self.host = host
-        self._leaving = threading.Lock()
+        self._leaving = threading.RLock()
+        self._is_leaving = False  # a signal handler may try while its thread does
         self._loop = new_event_loop()
         self._thread = threading.Thread(
-            target=self._loop.run_forever, name="peerlock", daemon=True
+            target=run, args=(self._loop,), name="peerlock", daemon=True
         )
         self._thread.start()
+        self._departure = Departure(self, host, self._loop, ends_loop=True)
         try:
             self._do(host.start())
         except BaseException:
+            self._departure.done()
             self._do(self._undo_start())
             self._stop_loop()
             raise
@@ -329,7 +374,7 @@ class LockNode:
         *,
         shared: bool = False,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
@@ -340,7 +385,7 @@ class LockNode:
         permits: int,
         *,
         timeout: float | None = None,
-        algorithm: str | None = None,
+        algorithm: str | type[Peer] | None = None,
     ) -> Lock:
         """At most so many at a time in the whole cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
@@ -353,10 +398,18 @@ class LockNode:
     def leave(self) -> None:
         """Give back what is held, tell those who wait here, and be a member no longer."""
         belongs_here(self.host)
+        must_not_be_in_a_step()
         with self._leaving:
-            if self._loop.is_running():
-                self._do(self.host.stop())
-                self._stop_loop()
+            if self._is_leaving:
+                raise Deadlock(INTERRUPTED)
+            try:
+                self._is_leaving = True
+                self._departure.done()
+                if self._loop.is_running():
+                    self._do(self.host.stop())
+                    self._stop_loop()
+            finally:
+                self._is_leaving = False
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -372,7 +425,14 @@ class LockNode:
     def _stop_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
+
+
+def run(loop: asyncio.AbstractEventLoop) -> None:
+    """In a thread of its own; it ends when the loop is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def join(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from peerlock.checker import measures
 from peerlock.checker.model import Model
 from peerlock.checker.replay import replay
-from peerlock.checker.report import Report, Violation
+from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import Breach
 from peerlock.checker.starvation import Lasso, starving
@@ -20,7 +20,7 @@ def check(
     model: Model,
     limits: Limits | None = None,
     phase: Callable[[str], None] = lambda _: None,
-) -> Report:
+) -> Verdict:
     """Search every schedule.  `phase` is told what is being done, as that changes."""
     search = Search(model)
     limits = limits or Limits()
@@ -55,7 +55,7 @@ def _search_for_ever(search: Search, limits: Limits) -> Lasso | None:
     return starving(search) if search.breach is None else None
 
 
-def _measured(search: Search) -> Report:
+def _measured(search: Search) -> Verdict:
     report = _report(search, None)
     messages = measures.max_messages_per_entry(search)
     worst = measures.worst_overtaking(search)
@@ -69,8 +69,8 @@ def _measured(search: Search) -> Report:
     )
 
 
-def _report(search: Search, violation: Violation | None) -> Report:
-    return Report(
+def _report(search: Search, violation: Violation | None) -> Verdict:
+    return Verdict(
         model=search.model,
         coverage=search.coverage,
         complete=search.exhausted,

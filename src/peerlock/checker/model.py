@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from peerlock.algorithms.catalogue import Algorithm, Bound, Value, algorithm
+from peerlock.algorithms.entry import Algorithm, Bound
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import Value, arguments, used
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, state_fields
 
@@ -45,6 +47,8 @@ class Network:
 
 @dataclass(frozen=True)
 class Model:
+    """A cluster to search: its peers, how often each asks, and what the network may do."""
+
     name: str
     make: Callable[[NodeId], Peer]
     nodes: int
@@ -77,9 +81,9 @@ def model(
     permits: int | None = None,
     **more: Value | None,
 ) -> Model:
-    """A cluster of an algorithm of the catalogue, on the network that its card asks for.
+    """A cluster of an algorithm, on the network that its card asks for.
 
-    What can be chosen of algorithms is as in the catalogue's Settings.
+    What can be chosen of it is as in `algorithms.settings`.
 
     Where nodes may crash, what they knew is gone with them, and it is the number of the
     view that makes fences grow, which a peer does not know; so nobody watches them then.
@@ -90,8 +94,8 @@ def model(
     those sent because of them, is one that fires only when nothing is under way.
     """
     entry = algorithm(name)
-    settings = entry.settings(nodes, quorums, topology, permits, **more)
     chosen = more | {"quorums": quorums, "topology": topology, "permits": permits}
+    settings = arguments(entry, nodes, **chosen)
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
     return Model(
@@ -108,7 +112,7 @@ def model(
         outlasting=entry.outlasting,
         within=within(entry, entry.bound) if entry.bound else None,
         bound=entry.bound,
-        settings=entry.used(nodes, **chosen),
+        settings=used(entry, nodes, **chosen),
     )
 
 

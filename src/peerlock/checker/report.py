@@ -26,7 +26,9 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Report:
+class Verdict:
+    """What came of a check: whether all of it holds in all schedules, or what does not."""
+
     model: Model
     coverage: Coverage
     complete: bool  # every schedule was covered

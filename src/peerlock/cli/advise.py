@@ -6,9 +6,13 @@ from typing import Any
 
 import click
 
-from peerlock.algorithms.catalogue import CATALOGUE, Algorithm, algorithm, card
-from peerlock.cli.catalogue import needs
+from peerlock.algorithms.card import card
+from peerlock.algorithms.index import INDEX
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import used
 from peerlock.cli.compare import explaining, say_settings
+from peerlock.cli.figures import rounded
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
     console,
@@ -21,12 +25,15 @@ from peerlock.cli.output import (
     progress,
 )
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import Experiment, Result, compare
+from peerlock.lab.compare import compare
+from peerlock.simulator.experiment import Experiment, Result
+from peerlock.simulator.report import without_nan
 
 USES = ("lock", "shared lock", "semaphore")
 
 
 @click.command()
+@click.argument("names", nargs=-1, type=AlgorithmName())
 @nodes_option
 @click.option(
     "--latency",
@@ -65,6 +72,7 @@ USES = ("lock", "shared lock", "semaphore")
 @click.option("--jobs", type=int, help="Processes.  [default: one per core]")
 @json_option
 def advise(
+    names: tuple[str, ...],
     nodes: int,
     latency: str,
     load: str,
@@ -79,7 +87,7 @@ def advise(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Simulate all algorithms on your network and load, and rank them.
+    """Simulate all algorithms on your network and load, and rank them; NAMES, too.
 
     By messages, which cost bandwidth and work; and by response time, which is what users
     wait.  Both in the units that you give the latency in.
@@ -87,7 +95,7 @@ def advise(
     if jobs is not None and jobs < 1:
         raise UsageError(f"at least 1 process is needed, not {jobs}")
     must_fit(use, permits, shared)
-    names = tuple(a.name for a in candidates(use, everything))
+    names = tuple(dict.fromkeys((*candidates(use, everything), *names)))
     experiment = Experiment(
         algorithms=names,
         sizes=(nodes,),
@@ -112,11 +120,11 @@ def advise(
         say_settings(console(), experiment)
 
 
-def candidates(use: str, everything: bool) -> list[Algorithm]:
+def candidates(use: str, everything: bool) -> list[str]:
     if everything:
         kinds = ("several",) if use == "semaphore" else ("permission", "token")
-        return [a for a in CATALOGUE if a.family in kinds]
-    return [a for a in CATALOGUE if use in a.serves]
+        return [a.name for a in INDEX.values() if a.family in kinds]
+    return [a.name for a in INDEX.values() if use in a.serves]
 
 
 def must_fit(use: str, permits: int | None, shared: float | None) -> None:
@@ -131,19 +139,21 @@ def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
     by_messages = sorted(results, key=lambda r: r.messages_per_entry.mean)
     by_response = sorted(results, key=lambda r: r.response_time.mean)
     return [
-        {
-            "algorithm": r.algorithm,
-            "messages_per_entry": r.messages_per_entry.mean,
-            "response_time": r.response_time.mean,
-            "synchronisation_delay": r.synchronisation_delay.mean,
-            "fairness": r.fairness.mean,
-            "rank_by_messages": place,
-            "rank_by_response_time": by_response.index(r) + 1,
-            "needs": needs(algorithm(r.algorithm)),
-            "failures": card(algorithm(r.algorithm)).facts["failures"],
-            "settings": algorithm(r.algorithm).used(r.nodes, **experiment.chosen),
-            "shared": experiment.shared,
-        }
+        without_nan(
+            {
+                "algorithm": r.algorithm,
+                "messages_per_entry": r.messages_per_entry.mean,
+                "response_time": r.response_time.mean,
+                "synchronisation_delay": r.synchronisation_delay.mean,
+                "fairness": r.fairness.mean,
+                "rank_by_messages": place,
+                "rank_by_response_time": by_response.index(r) + 1,
+                "needs": algorithm(r.algorithm).needs,
+                "failures": card(algorithm(r.algorithm)).facts["failures"],
+                "settings": used(algorithm(r.algorithm), r.nodes, **experiment.chosen),
+                "shared": experiment.shared,
+            }
+        )
         for place, r in enumerate(by_messages, start=1)
     ]
 
@@ -162,8 +172,8 @@ def tell(ranked: list[dict[str, Any]]) -> None:
         table.add_row(
             str(row["rank_by_messages"]),
             f"[bold cyan]{row['algorithm']}[/]",
-            f"{row['messages_per_entry']:.2f}",
-            f"{row['response_time']:.2f}",
+            rounded(row["messages_per_entry"]),
+            rounded(row["response_time"]),
             str(row["rank_by_response_time"]),
             row["needs"] or "–",
         )

@@ -21,11 +21,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from peerlock import traces
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
-from peerlock.checker.report import Report, Violation
+from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
+from peerlock.cli import start
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
     console,
@@ -45,7 +47,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=AlgorithmName())
 @click.option(
     "-n", "--nodes", type=int, help="How many nodes.  [default: 3, or what shows it]"
 )
@@ -70,9 +72,13 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
 @click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
 @click.option("--no-fences", is_flag=True, help="Do not watch the fences: fewer states.")
 @click.option(
-    "--max-states", default=5_000_000, show_default=True, help="Give up beyond so many."
+    "--max-states",
+    type=click.IntRange(0),
+    default=5_000_000,
+    show_default=True,
+    help="Give up beyond so many.",
 )
-@click.option("--max-seconds", type=Finite(0), help="Give up after so long.")
+@click.option("--max-seconds", type=Finite(0), help="Give up after this long.")
 @click.option(
     "--max-memory",
     type=Finite(0),
@@ -96,8 +102,7 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     chosen = model_from(**options)
     for path in paths:
         must_be_drawable(path)
-    with watch.on(chosen):
-        report = check_model(chosen, limits, watch.now)
+    report = watch.over(chosen, limits)
     shown = report.violation.trace if report.violation else report.overtaking
     written = paths if shown is not None else ()
     for path in written:
@@ -151,10 +156,14 @@ def parse_requests(text: str) -> int | tuple[int, ...]:
     return counts[0] if len(counts) == 1 else counts
 
 
-def exit_code(report: Report) -> int:
+def exit_code(report: Verdict) -> int:
     if report.violation is not None:
         return VIOLATED
     return HOLDS if report.complete else CUT_SHORT
+
+
+class OutOfTime(BaseException):
+    """Not an Exception, as those that a search meets are bugs of the algorithm."""
 
 
 class Watch:
@@ -173,19 +182,42 @@ class Watch:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
-    @contextmanager
-    def on(self, chosen: Model) -> Iterator[None]:
-        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
-        err = Console(stderr=True)
-        before = signal.signal(signal.SIGINT, self._interrupt)
+    def over(self, chosen: Model, limits: Limits) -> Verdict:
+        """The time limit ends it wherever it is, be it in the middle of measuring."""
         try:
-            if err.is_terminal:
-                with Live(console=err, transient=True, auto_refresh=False) as self.live:
-                    yield
-            else:
-                yield
+            with self._signals(), self._display():
+                return check_model(chosen, limits, self.now)
+        except OutOfTime:
+            cut = f"the limit of {self.max_seconds:g} seconds was reached"
+            return Verdict(chosen, self.coverage, False, cut, None, False)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        alarm = signal.signal(signal.SIGALRM, self._time_is_up)
+        if self.max_seconds is not None:
+            passed = time.perf_counter() - (start.began or self.began)
+            left = max(self.max_seconds - passed, 1e-6)
+            signal.setitimer(signal.ITIMER_REAL, left)
+        try:
+            yield
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, alarm)
             signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def _display(self) -> Iterator[None]:
+        err = Console(stderr=True)
+        if err.is_terminal:
+            with Live(console=err, transient=True, auto_refresh=False) as self.live:
+                yield
+        else:
+            yield
+
+    def _time_is_up(self, number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted or self.doing != "searching":
@@ -201,8 +233,6 @@ class Watch:
         self._show()
         if self.interrupted:
             return "it was interrupted"
-        if self.max_seconds is not None and self.seconds > self.max_seconds:
-            return f"the limit of {self.max_seconds:g} seconds was reached"
         if gigabytes() > self.max_memory:
             return f"the limit of {self.max_memory:g} GB of memory was reached"
         return None
@@ -223,7 +253,7 @@ def gigabytes() -> float:
 # For programs
 
 
-def as_keys(report: Report, seconds: float) -> dict[str, Any]:
+def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
     messages = report.max_messages_per_entry
     return {
         "algorithm": report.model.name,
@@ -264,7 +294,7 @@ def violation_keys(violation: Violation | None) -> dict[str, Any] | None:
 # For people
 
 
-def tell(report: Report, seconds: float) -> None:
+def tell(report: Verdict, seconds: float) -> None:
     out = console()
     out.print(verdict(report), soft_wrap=True)
     table = plain_table("", "")
@@ -276,7 +306,7 @@ def tell(report: Report, seconds: float) -> None:
         out.print(line, soft_wrap=True)
 
 
-def verdict(report: Report) -> str:
+def verdict(report: Verdict) -> str:
     name = f"[bold cyan]{report.model.name}[/]"
     if report.violation is not None:
         return f"{name} [bold red]VIOLATED[/]  {escape(report.violation.text)}"
@@ -290,13 +320,13 @@ def verdict(report: Report) -> str:
     return f"{name} [bold green]HOLDS[/]  in every schedule"
 
 
-def hint(report: Report) -> str:
+def hint(report: Verdict) -> str:
     if report.model.requests is not None:
         return ""
     return "; if its numbers grow without end, its schedules cannot all be tried"
 
 
-def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
+def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     chosen, coverage = report.model, report.coverage
     asked = requests_of(chosen)
     each = "without end" if asked is None else f"{asked} each"
@@ -321,7 +351,7 @@ def rows(report: Report, seconds: float) -> list[tuple[str, str]]:
     return found
 
 
-def measured(report: Report, paper: str) -> list[tuple[str, str]]:
+def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     if report.model.network.faults:
         return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
     most = report.max_messages_per_entry
@@ -335,7 +365,7 @@ def measured(report: Report, paper: str) -> list[tuple[str, str]]:
     ]
 
 
-def story(report: Report) -> Iterator[str]:
+def story(report: Verdict) -> Iterator[str]:
     """A schedule line by line; where it goes round, the loop stands apart."""
     if report.violation is not None:
         trace, loop_from = report.violation.trace, report.violation.loop_from

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import used
+from peerlock.cli.figures import NO_SAMPLES, rounded
+from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     console,
     exit_with,
@@ -25,14 +29,14 @@ from peerlock.cli.output import (
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import Experiment, Result, RunFailed, Spread
 from peerlock.lab.compare import compare as run
+from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread
 
 FIGURES = (".pdf", ".svg", ".png")
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, type=AlgorithmName())
 @click.option(
     "-n", "--nodes", default="3,7,13,21", show_default=True, help="How many nodes, each."
 )
@@ -111,8 +115,8 @@ def compare(
 
 
 def as_keys(experiment: Experiment, result: Result) -> dict[str, Any]:
-    used = algorithm(result.algorithm).used(result.nodes, **experiment.chosen)
-    return result.as_dict() | {"settings": used, "shared": experiment.shared}
+    chosen = used(algorithm(result.algorithm), result.nodes, **experiment.chosen)
+    return result.as_dict() | {"settings": chosen, "shared": experiment.shared}
 
 
 @contextmanager
@@ -155,7 +159,7 @@ def tell(experiment: Experiment, results: list[Result], figure: Path | None) -> 
             shown(result.messages_per_entry),
             shown(result.response_time),
             shown(result.synchronisation_delay),
-            f"{result.fairness.mean:.3f}",
+            rounded(result.fairness.mean, 3),
             str(result.max_overtaken),
         )
     out = console()
@@ -178,4 +182,6 @@ def say_settings(out: Console, experiment: Experiment) -> None:
 
 
 def shown(spread: Spread) -> str:
-    return f"{spread.mean:.2f} ± {spread.stdev:.2f}" if spread.max else "–"
+    if isnan(spread.mean):
+        return NO_SAMPLES
+    return f"{spread.mean:.2f} ± {spread.stdev:.2f}"

@@ -25,11 +25,12 @@ from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
     lease_option,
+    must_have_descriptors,
     reach_options,
 )
 from peerlock.core.errors import UsageError
 from peerlock.membership.memory import MemoryEngine
-from peerlock.runtime.host import margin
+from peerlock.node.presence import margin
 from peerlock.supervision.child import Command, answered
 from peerlock.supervision.joining import Patience, member
 from peerlock.supervision.neighbour import Neighbour
@@ -82,6 +83,11 @@ class LikeFlock(click.Command):
         return [o for o in options if o != "--"], rest
 
 
+def last(ctx: click.Context, param: click.Parameter, values: tuple[object, ...]) -> object:
+    """Of an option that is given several times, as with flock(1); each must be valid."""
+    return values[-1] if values else None
+
+
 @dataclass(frozen=True)
 class Wish:
     name: str
@@ -100,8 +106,21 @@ class Wish:
 
 
 @click.command("lock", cls=LikeFlock, context_settings={"allow_interspersed_args": False})
-@click.option("-s", "--shared", is_flag=True, help="Share it with others that share it.")
-@click.option("-x", "-e", "--exclusive", is_flag=True, help="Have it alone (the default).")
+@click.option(
+    "-s",
+    "--shared",
+    "mode",
+    flag_value="shared",
+    help="Share it with others that share it.",
+)
+@click.option(
+    "-x",
+    "-e",
+    "--exclusive",
+    "mode",
+    flag_value="exclusive",
+    help="Have it alone (the default).",
+)
 @click.option(
     "-n", "--nb", "--nonblock", "nonblock", is_flag=True, help="Fail rather than wait."
 )
@@ -111,6 +130,8 @@ class Wish:
     "--timeout",
     "timeout",
     type=Finite(min=0),
+    multiple=True,
+    callback=last,
     metavar="SECONDS",
     help="Wait no longer than this.",
 )
@@ -119,12 +140,21 @@ class Wish:
     "--conflict-exit-code",
     "conflict",
     type=click.IntRange(0, 255),
-    default=NOT_ACQUIRED,
+    multiple=True,
+    callback=last,
+    default=[NOT_ACQUIRED],
     show_default=True,
     metavar="CODE",
     help="Exit code if it was not to be had with -n or -w.",
 )
-@click.option("-c", "--command", "shell", metavar="STRING", help="Run this in a shell.")
+@click.option(
+    "-c",
+    "--command",
+    "shell",
+    multiple=True,
+    metavar="STRING",
+    help="Run this in a shell.",
+)
 @click.option(
     "-o", "--close", is_flag=True, help="What COMMAND leaves behind does not keep the lock."
 )
@@ -142,8 +172,8 @@ def lock_command(
     /,
     name: str,
     command: tuple[str, ...],
-    shell: str | None,
-    exclusive: bool,
+    shell: tuple[str, ...],
+    mode: str | None,
     permits: int | None,
     **options: object,
 ) -> None:
@@ -168,14 +198,15 @@ def lock_command(
       1    the lock was not to be had with -n or -w (or what -E says)
       64   wrong usage
       69   COMMAND cannot be run, or there is no cluster to be had
+      71   the system refuses a process
       75   the lock was lost, and COMMAND and all it started was stopped
     """
     if sys.platform != "linux":
         raise Helpless("only Linux lets us stop all that a command has started")
-    if shell is not None:
-        if command:
-            raise WrongUsage("either -c or a command, not both")
-        command = (os.environ.get("SHELL") or "/bin/sh", "-c", shell)
+    if shell:
+        if command or len(shell) > 1:
+            raise WrongUsage("give one command, or one -c STRING")
+        command = (os.environ.get("SHELL") or "/bin/sh", "-c", *shell)
     if not command:
         raise WrongUsage(f"say what to run: peerlock lock {name} -- COMMAND")
     if permits is not None and permits < 1:
@@ -183,6 +214,7 @@ def lock_command(
     wish = Wish(
         name=name,
         command=command,
+        shared=mode == "shared",
         permits=permits or 0,
         **options,  # type: ignore[arg-type]
     )
@@ -213,6 +245,7 @@ def hold_and_run(wish: Wish) -> int:
 
 
 def node_for(wish: Wish) -> LockNode:
+    must_have_descriptors()
     try:
         with complain_about_cluster():
             node = join(wish.cluster, lease=wish.lease, reach=wish.reach)

@@ -1,7 +1,8 @@
 """`peerlock`: the commands, and how errors and Ctrl-C leave it.
 
 Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 3 cut short (check),
-130 interrupted; `lock` and `status` have those of flock(1), see their help.
+71 the system refuses a process, 130 interrupted; `lock` and `status` have those of
+flock(1), see their help.
 Every error is one line on stderr that says what to do.
 """
 
@@ -18,8 +19,9 @@ from collections.abc import Sequence
 import click
 
 from peerlock import __version__
-from peerlock.algorithms.catalogue import unknown
-from peerlock.core.errors import UsageError
+from peerlock.core.errors import UsageError, unknown
+
+OS_ERROR = 71  # EX_OSERR of sysexits.h, as flock(1) has it
 
 # Where each command is; it is imported when it is wanted, as a lock should start quickly.
 COMMANDS = {
@@ -34,6 +36,7 @@ COMMANDS = {
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
     "advise": "peerlock.cli.advise:advise",
+    "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",
     "reproduce": "peerlock.cli.reproduce:reproduce",
 }
@@ -87,6 +90,8 @@ def main(args: Sequence[str] | None = None) -> None:
         if list(sys.argv[1:] if args is None else args)[:1] == ["lock"]:
             end_by(signal.SIGINT)  # as flock(1) ends, and as a script's loop wants it
         code = complain("interrupted", 130)
+    except BlockingIOError as error:  # fork(2) fails so
+        code = complain(f"cannot start a process: {error.strerror} (ulimit -u)", OS_ERROR)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

@@ -179,6 +179,23 @@ def complain_about_cluster() -> Iterator[None]:
         raise NoCluster(str(error)) from None
 
 
+# Descriptors that a command needs to be a member, its helpers' included.
+DESCRIPTORS = 20
+
+
+def must_have_descriptors() -> None:
+    """Before anything else: Python's own libraries do not cope when they get none."""
+    spare: list[int] = []
+    try:
+        spare.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
+    except OSError as error:
+        reason = f"{error.strerror}; allow {DESCRIPTORS} more (ulimit -n)"
+        raise NoCluster(f"cannot open the files that a member needs: {reason}") from None
+    finally:
+        for descriptor in spare:
+            os.close(descriptor)
+
+
 def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
     if value == "none":
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from peerlock.algorithms.catalogue import DEFAULT_PERMITS, quorum_system, unknown
+from peerlock.algorithms.entry import DEFAULT_PERMITS
 from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
     Finite,
@@ -17,14 +17,14 @@ from peerlock.cli.output import (
     print_json,
 )
 from peerlock.cli.quorum_report import Paired, described, of_agreement, of_structure, show
-from peerlock.core.errors import UsageError
+from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.availability import availability
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
 from peerlock.quorums.information import KINDS as STRUCTURES
-from peerlock.quorums.systems import SYSTEMS
+from peerlock.quorums.systems import SYSTEMS, quorum_system
 from peerlock.quorums.weighted import weighted
 
 AGREEMENT, STRUCTURE = "agreement:", "sanders:"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from peerlock.cli.output import (
     cluster_option,
     complain_about_cluster,
     lease_option,
+    must_have_descriptors,
     reach_options,
 )
 from peerlock.core.errors import UsageError
@@ -69,6 +69,7 @@ def serve(
     and where monitoring wants to know: view, members, losses, messages, who holds.
     """
     prepare_log(log_format)
+    must_have_descriptors()
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach)
         asyncio.run(stay(node, metrics, pages_about(node.host)))
@@ -183,7 +184,7 @@ class Collector:
             ("views", "Views seen", counted.views),
             ("link_resends", "Messages sent again over a new connection", counted.resent),
             ("remote_errors", "Messages that made no sense", counted.remote_errors),
-            ("strangers", "Who came and is none of us", self._host.strangers),
+            ("strangers", "Who came and is none of us", self._host.door.strangers),
         ):
             yield CounterMetricFamily(f"peerlock_{name}", text, value=value)
         messages = CounterMetricFamily(
@@ -192,7 +193,7 @@ class Collector:
         for kind, count in sorted(counted.messages.items()):
             messages.add_metric([kind], count)
         yield messages
-        lease = max(0.0, node.deadline - time.monotonic())
+        lease = max(0.0, node.deadline - node.clock())
         for name, text, number in (
             ("view", "Number of the view", node.view.number),
             ("members", "Members of the view", len(node.view.members)),

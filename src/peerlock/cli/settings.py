@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from peerlock.algorithms.catalogue import SETTINGS, Algorithm
+from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.settings import SETTINGS, choices, default_for
 from peerlock.cli.output import Finite
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,12 +37,12 @@ def described(entry: Algorithm) -> str:
     if not entry.takes:
         return ""
     setting = SETTINGS[entry.takes]
-    kinds = ", ".join(entry.choices) or setting.help.rstrip(".")
+    kinds = ", ".join(choices(entry)) or setting.help.rstrip(".")
     return f"--{entry.takes} {setting.form}: {kinds}; {by_default(entry)}"
 
 
 def by_default(entry: Algorithm) -> str:
-    words = SETTINGS[entry.takes].default_in_words or entry.default_for(1)
+    words = SETTINGS[entry.takes].default_in_words or default_for(entry, 1)
     return f"by default {words}"
 
 

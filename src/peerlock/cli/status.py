@@ -18,6 +18,7 @@ from peerlock.cli.output import (
     complain_about_cluster,
     console,
     json_option,
+    must_have_descriptors,
     plain_table,
     print_json,
     reach_options,
@@ -41,6 +42,7 @@ def status(
 
     Looking disturbs nobody: it does not join.
     """
+    must_have_descriptors()
     with complain_about_cluster():
         if watch and not as_json:
             keep_showing(cluster, reach)

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from peerlock.core.errors import UsageError
+
 NodeId = int
 
 
@@ -142,6 +144,12 @@ class Peer(ABC):
     broadcast: Callable[[Any], None] = fixed(init=False)
 
     def __init_subclass__(cls) -> None:
+        for message in cls.messages:
+            if not hasattr(cls, f"receive_{snake(message)}"):
+                raise UsageError(
+                    f"{cls.__name__} has no handler for its message {message.__name__}: "
+                    f"add a method receive_{snake(message)}(self, sender, message)"
+                )
         cls.handlers = {m: getattr(cls, f"receive_{snake(m)}") for m in cls.messages}
 
     def __post_init__(self) -> None:
@@ -177,7 +185,7 @@ class Peer(ABC):
         """A host in a hurry may look the handler up in `handlers` itself."""
         handler = self.handlers.get(type(message))
         if handler is None:
-            raise RemoteError(f"{sender} sent {label(message)}, which is not of ours")
+            raise RemoteError(f"{sender} sent {message!r:.80}, which is not of ours")
         handler(self, sender, message)
 
     def timer(self, name: str) -> None:

@@ -304,6 +304,7 @@ _PLAIN: Mapping[str, Callable[[int], Topology]] = {
     "star": star,
 }
 KINDS = (*_PLAIN, "tree", "tree:K", "edges:1-2,2-3,2-4", "graph:1-2,2-3,3-1")
+TREES = ("line", "star", "tree", "edges")
 
 
 @lru_cache

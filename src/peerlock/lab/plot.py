@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import Result, Spread
+from peerlock.simulator.experiment import Result, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

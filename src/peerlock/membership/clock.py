@@ -6,14 +6,31 @@ are counted on CLOCK_BOOTTIME where the system has it.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
-__all__ = ["now"]
+__all__ = ["name", "now"]
 
-if hasattr(time, "CLOCK_BOOTTIME"):
+BOOT = "/proc/sys/kernel/random/boot_id"
+NAMESPACE = "/proc/self/ns/time"
 
-    def now() -> float:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
+now: Callable[[], float] = time.monotonic
+if hasattr(time, "CLOCK_BOOTTIME"):  # a partial is a third faster than a function
+    now = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
-else:
-    now = time.monotonic
+
+def name() -> str:
+    """Which clock that is: processes whose clocks have the same name read the same time.
+
+    It begins with every boot of the machine, and Linux has time namespaces, in each of
+    which it may be set forward or back.
+    """
+    boot = namespace = ""
+    with suppress(OSError), open(BOOT, encoding="ascii") as file:
+        boot = file.read().strip()
+    with suppress(OSError):
+        namespace = os.readlink(NAMESPACE)
+    return f"{boot} {namespace}"

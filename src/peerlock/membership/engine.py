@@ -51,6 +51,12 @@ class Engine(Protocol):
     async def renumber(self) -> View:
         """The same members in a new view."""
 
+    async def reserve(self) -> int:
+        """A number for fences: all below it may be used, and no later view has a lower one.
+
+        About a thousand numbers more than there were: enough for millions of grants.
+        """
+
     async def leave(self, me: MemberId) -> View:
         """Be a member no longer."""
 

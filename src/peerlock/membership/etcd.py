@@ -1,10 +1,7 @@
 """Members on many machines, kept by etcd.
 
-What is in etcd, for the cluster `prod`:
-
-  /peerlock/prod/view            the view: its number, its members, and the cluster's name
-  /peerlock/prod/members/LEASE   one key per member, under its lease: it is there as long
-                                 as the member is in touch with etcd
+What is in etcd is said in `etcd_keys`: a key for the view, and a key for each member under
+its lease.
 
 **All members see the same views in the same order**, because a view is the value of one
 key.  It is only ever replaced by a transaction that compares the whole old value and
@@ -24,15 +21,20 @@ goes on, revokes by way of the new one whatever would have run out with itself. 
 who has seen a key go waits for as long as that lease lasts before it puts the member out,
 unless the member itself has come back: then its own clock has told it, whatever etcd did.
 
-**Numbers, and so fences, grow.**  etcd's own revisions would be a number that all agree on,
-but a busy etcd outgrows the 31 bits that a fence has for it.  So it is a counter, which is
-moved to the seconds since 2024 whenever it is behind them.  If the keys are deleted, or
-etcd is restored from an older backup, the next view is still numbered higher than all
-before, as long as there was less than one change per second over all that time and
-somebody's clock is right; and whoever was a member then carries the number that it has
-seen into the new view in any case (`beyond`).  A clock that is far ahead (beyond 2057) is
-not believed.  A member that sees the number fall, or the view gone, has lost everything
-(`Gone`) and joins again.
+**Numbers, and so fences, grow** as `node.numbers` says: the first view begins with the
+clock, and no number is ahead of it.  If the keys are deleted, the next number is therefore
+higher than all before.  If etcd is restored, the view's key comes back with older numbers:
+so a number also moves up to the clock if etcd's raft log, or the term of its leader, is not
+the one in which the key was written (`Mark`), as after every restart of etcd.  A member
+carries the highest number that it has seen into the view that it joins (`beyond`).
+`reserve` writes the same view with a higher `highest`; for watchers that is no new view.
+
+**etcd that has gone back** has forgotten members that may still hold locks.  How a member
+finds out is said in `etcd_views`; a process that joins compares the view's mark.  Either
+waits for the longest lease that any member had, and only then appears in etcd: nobody can
+let it in earlier, and nobody but those who join renews the mark.  A process that joins
+cannot find out that a data directory was copied back, or that the keys were deleted, if no
+member is left that knew better.
 
 **A lease is counted from before the keepalive was sent**, on our own clock.  That is not
 enough: a server that was the leader, was stopped, and goes on, may answer a keepalive
@@ -71,110 +73,46 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from math import ceil, inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from peerlock.core.errors import UsageError
+from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
 from peerlock.membership.etcd_address import parse
-from peerlock.membership.etcd_gateway import (
-    LEASE_NOT_FOUND,
-    NOT_ETCD,
-    Answer,
-    Gateway,
-    Refused,
-    encoded,
+from peerlock.membership.etcd_gateway import LEASE_NOT_FOUND, Gateway, Refused
+from peerlock.membership.etcd_keys import (
+    NOTHING,
+    Card,
+    Keys,
+    Lease,
+    Mark,
+    Snapshot,
+    State,
+    absent,
+    delete,
+    end_of,
+    put,
+    term_of,
+    there,
 )
-from peerlock.membership.sqlite import BEGINNING
-from peerlock.node.views import Member, MemberId, View
+from peerlock.membership.etcd_views import Change, Views
+from peerlock.node.numbers import origin
+from peerlock.node.register import Register
+from peerlock.node.views import MemberId, View
 
-FORMAT = 1
 PATIENCE = 10.0  # seconds for a question that is not about our lease
 PATIENCE_TO_LEAVE = 3.0
+PATIENCE_TO_COMPARE = 1.0  # with servers that are not needed now
 RETRY = 0.05  # seconds until a broken watch is begun again, then longer and longer
 RETRY_AT_MOST = 1.0
 STAGGER = 0.05  # seconds, for each survivor before us who may put the dead out
 AT_ONCE = 100  # put out or let in by one view: etcd compares 128 keys, as it comes
 LONGEST = 9_000_000_000  # seconds of a lease that etcd grants
 TERMS = 5  # of office that may end while we renew
-HIGHEST = (1 << 31) - 1  # what a fence has room for
 TOO_SLOW = "etcd was so slow that our lease ran out while we joined"
 NO_LONGER_HASTY = (3, 5, 13)
-BELIEVABLE = 1 << 30  # a clock that says more seconds than that is wrong
-
-
-class Content(msgspec.Struct):
-    """What the view's key holds."""
-
-    format: int
-    number: int
-    name: str
-    members: list[tuple[MemberId, str, int, int, int]]  # id, address, pid, lease, ttl
-
-
-class Card(msgspec.Struct):
-    """What a member's key holds."""
-
-    address: str
-    pid: int
-    host: str
-    ttl: int  # seconds of its lease
-    former: int  # the lease of its former self, which has lost everything
-    beyond: int  # it has seen views up to this number
-
-
-class Lease(NamedTuple):
-    id: int
-    ttl: int
-
-
-class State(NamedTuple):
-    """The view, as etcd has it."""
-
-    view: View
-    leases: dict[MemberId, Lease]
-    name: str
-    raw: bytes  # what the key holds; nothing: there is no key
-    revision: int  # at which it was written
-
-
-class Snapshot(NamedTuple):
-    """The view, and who is alive, at one moment."""
-
-    state: State
-    present: dict[int, Card]  # by lease, whose keys are there, in the order they came
-    term: int  # of office of etcd's leader
-
-    @property
-    def dead(self) -> set[MemberId]:
-        leases = self.state.leases
-        return {i for i, lease in leases.items() if lease.id not in self.present}
-
-    @property
-    def newcomers(self) -> dict[int, Card]:
-        known = {lease.id for lease in self.state.leases.values()}
-        return {lease: card for lease, card in self.present.items() if lease not in known}
-
-    @property
-    def back(self) -> set[MemberId]:
-        """Of the dead, whoever is there again as somebody else."""
-        former = {card.former for card in self.present.values()}
-        return {i for i in self.dead if self.state.leases[i].id in former}
-
-
-class Change(NamedTuple):
-    """A view to be written, and what goes with it."""
-
-    view: View
-    leases: dict[MemberId, Lease]
-    conditions: list[dict[str, Any]]
-    operations: list[dict[str, Any]]
-
-
-Proposal = Callable[[Snapshot], Change | None]
-
-NOTHING = State(View(0, ()), {}, "", b"", 0)
 
 
 class EtcdEngine:
@@ -188,12 +126,16 @@ class EtcdEngine:
         self.on_change: Callable[[View | None], None] = lambda view: None
 
         self._wanted_lease = lease
-        self._prefix = f"/peerlock/{address.cluster}/".encode()
+        self._keys = Keys(address.cluster)
         self._gateway = Gateway(address)
         self._me: MemberId = 0
         self._lease_id = 0
-        self._known = NOTHING
-        self._highest = 0  # the number of a view that we have seen
+        self._views = Views(self._gateway, self._keys)
+        self._shown = 0  # the number of the newest view that our host was given
+        self._limit = 0  # below which our host may use numbers in fences
+        self._quiet_until = -inf  # until then, forgotten members may hold locks
+        self._waits_for = NOTHING.mark  # of an etcd that was here before
+        self._mark = NOTHING.mark  # of this one, when we joined
         self._missed = 0  # revision of a view that we had to read, and no watch told us
         self._heard = 0  # revision of the newest view that a watch told us
         self._gone: set[MemberId] = set()  # whose keys went, and who are in the view
@@ -201,6 +143,7 @@ class EtcdEngine:
         self._hasty = True  # etcd takes leases away too early
         self._tasks: set[asyncio.Task[None]] = set()
         self._burying = False
+        self._comparing = False
 
     # The interface
 
@@ -211,11 +154,16 @@ class EtcdEngine:
                 "dead or cut off, nobody can tell"
             )
         self._end_tasks()
-        lease, ttl, deadline = await self._granted(ceil(self._wanted_lease))
+        self._shown = self._limit = 0
+        seconds = ceil(self._wanted_lease)
+        await self._wait_for_the_forgotten(seconds)
+        lease, ttl, deadline = await self._granted(seconds)
         try:
             self._hasty = await self._is_hasty()
-            await self._appear(address, Lease(lease, ttl), beyond)
-            state, _, _ = await self._change(partial(self._with_us, lease), PATIENCE)
+            await self._appear(address, Lease(lease, ttl), max(beyond, self._forgotten()))
+            self._mark = await self._current_mark()
+            let_in = partial(self._with_us, lease)
+            state = (await self._views.change(let_in, PATIENCE)).state
         except BaseException as error:
             await self._vanish(lease)
             if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
@@ -223,60 +171,71 @@ class EtcdEngine:
             raise
         self._me = next(i for i, theirs in state.leases.items() if theirs.id == lease)
         self._lease_id, self.lease = lease, float(ttl)
-        self._known, self.cluster = state, state.name
-        self._highest = max(self._highest, state.view.number)
+        self.cluster = state.name
+        self._views.is_member = True
+        self._shown = state.view.number
         self._heard = self._missed = state.revision
         self._gone.clear()
-        self._burying = False
+        self._burying = self._comparing = False
         self._spawn(self._watch())
         return Joined(state.view, self._me, deadline)
 
     async def renew(self, me: MemberId) -> Renewed:
+        self._compare_servers()
         for _ in range(TERMS):
             sent, ttl, term = await self._kept_alive()
-            before = self._highest  # a read that begins now shows no older view
-            snapshot = await self._stayed()
+            snapshot = await self._views.stayed(self._patience)
             if snapshot.term == term:
                 break
         else:
             raise ClusterError("etcd's leader changes all the time; is it overloaded?")
-        must_not_go_back(snapshot.state, before)
-        found, trouble = snapshot.state.view.number, None
+        found, trouble = snapshot.state.view.number, self._gateway.trouble
         if me in snapshot.dead:
             raise Gone("our lease ran out in etcd, or our key was removed")
         if self._to_be_put_out(snapshot):
             try:
-                snapshot = await self._change(self._without_dead, self._patience)
+                snapshot = await self._views.change(self._without_dead, self._patience)
+            except Gone:
+                raise
             except ClusterError as error:  # that does not take our lease away
                 trouble = error
         view = snapshot.state.view
-        self._highest = max(self._highest, view.number)
+        self._shown = max(self._shown, view.number)
         self._mind_the_watch(snapshot.state)
-        deadline = sent + ttl if ttl and me in snapshot.state.leases else -inf
+        deadline = sent + ttl if me in snapshot.state.leases else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
     async def renumber(self) -> View:
-        start = (await self._snapshot(PATIENCE)).state.view.number
+        start = (await self._views.snapshot(PATIENCE)).state.view.number
 
         def higher(snapshot: Snapshot) -> Change | None:
             is_higher = snapshot.state.view.number > start
             return None if is_higher else self._settled(snapshot)
 
-        return (await self._change(higher, PATIENCE)).state.view
+        return (await self._views.change(higher, PATIENCE)).state.view
+
+    async def reserve(self) -> int:
+        """Takes nothing if another member has just taken a block for this view, or if there
+        is a newer view, which our host is about to be given."""
+        self._limit = max(self._limit, self._shown)
+        state = (await self._views.change(self._with_a_block, PATIENCE)).state
+        if state.view.number == self._shown:
+            self._limit = state.register.highest
+        return self._limit
 
     async def leave(self, me: MemberId) -> View:
         ours = me == self._me
         if ours:
             self._end_tasks()
         try:
-            changed = await self._change(partial(self._without, me), PATIENCE_TO_LEAVE)
-            return changed.state.view
+            without = partial(self._without, me)
+            return (await self._views.change(without, PATIENCE_TO_LEAVE)).state.view
         finally:
             if ours:
                 await self._revoke(self._lease_id)
 
     async def read(self) -> View:
-        state = (await self._snapshot(PATIENCE)).state
+        state = (await self._views.snapshot(PATIENCE)).state
         self.cluster = state.name
         return state.view
 
@@ -312,38 +271,50 @@ class EtcdEngine:
     def _without_dead(self, snapshot: Snapshot) -> Change | None:
         return self._settled(snapshot) if self._to_be_put_out(snapshot) else None
 
+    def _with_a_block(self, snapshot: Snapshot) -> Change | None:
+        state = snapshot.state
+        if state.view.number > self._shown or state.register.highest > self._limit:
+            return None
+        mark = state.mark._replace(term=snapshot.term)
+        return Change(state._replace(register=state.register.reserve(), mark=mark))
+
     def _to_be_put_out(self, snapshot: Snapshot) -> set[MemberId]:
         """Of the dead, those who cannot believe to be in any more."""
-        now, dead = time.monotonic(), snapshot.dead
-        self._gone_since = {i: self._gone_since.get(i, now) for i in dead}
+        at, dead = now(), snapshot.dead
+        self._gone_since = {i: self._gone_since.get(i, at) for i in dead}
         leases = snapshot.state.leases
-        return snapshot.back | {i for i in dead if now >= self._over(i, leases[i])}
+        return snapshot.back | {i for i in dead if at >= self._over(i, leases[i])}
 
     def _over(self, member: MemberId, lease: Lease) -> float:
         """When it must know, whose key has gone."""
-        since = self._gone_since.get(member, time.monotonic())
+        since = self._gone_since.get(member, now())
         return since + (lease.ttl if self._hasty else 0)
 
     def _settled(
         self, snapshot: Snapshot, *, joining: int = 0, leaving: MemberId = 0
     ) -> Change:
         """Of all who are there, but for one who leaves; or a step towards it."""
-        state = snapshot.state
+        old = snapshot.state
         dead, newcomers = self._at_once(snapshot, joining)
-        seen = max([state.view.number, *(card.beyond for card in newcomers.values())])
-        first = self._next_number(seen)
-        number = first + max(0, len(newcomers) - 1)
-        if number > HIGHEST:
-            raise ClusterError("this cluster's numbers are used up; take another name")
-        members = [m for m in state.view.members if m.id not in {*dead, leaving}]
-        leases = {member.id: state.leases[member.id] for member in members}
-        for member, (lease, card) in enumerate(newcomers.items(), first):
-            members.append(Member(member, card.address, card.pid))
-            leases[member] = Lease(lease, card.ttl)
-        conditions = [absent(self._key_of(state.leases[i].id)) for i in dead]
-        conditions += [there(self._key_of(lease)) for lease in newcomers]
-        operations = [delete(self._key_of(state.leases[leaving].id))] if leaving else []
-        return Change(View(number, tuple(members)), leases, conditions, operations)
+        begun = self._begun(snapshot, newcomers)
+        register, leases = begun.without({*dead, leaving}), dict(old.leases)
+        for lease, card in newcomers.items():
+            register = register.join(card.address, card.pid)
+            leases[register.number] = Lease(lease, card.ttl)
+        if register is begun:
+            register = begun.renumber()
+        leases = {member.id: leases[member.id] for member in register.members}
+        state = State(
+            register,
+            leases,
+            longest=max([old.longest, *(lease.ttl for lease in leases.values())]),
+            name=old.name or secrets.token_hex(16),
+            mark=self._mark if joining else old.mark._replace(term=snapshot.term),
+        )
+        conditions = [absent(self._keys.of_lease(old.leases[i].id)) for i in dead]
+        conditions += [there(self._keys.of_lease(lease)) for lease in newcomers]
+        ours = [delete(self._keys.of_lease(old.leases[leaving].id))] if leaving else []
+        return Change(state, tuple(conditions), tuple(ours))
 
     def _at_once(
         self, snapshot: Snapshot, joining: int
@@ -359,120 +330,63 @@ class EtcdEngine:
         chosen = set(us_first[: AT_ONCE - len(dead)])
         return dead, {i: card for i, card in newcomers.items() if i in chosen}
 
-    def _next_number(self, number: int) -> int:
-        number = max(number, self._highest) + 1
-        seconds = int(time.time()) - BEGINNING
-        return max(number, seconds) if seconds < BELIEVABLE else number
+    def _begun(self, snapshot: Snapshot, newcomers: dict[int, Card]) -> Register:
+        """The register to be changed, beyond all numbers that may have been given."""
+        state = snapshot.state
+        seen = [state.register.highest, *(card.beyond for card in newcomers.values())]
+        if not state.revision:
+            seen.append(origin(time.time()) - 1)
+        elif state.mark.term != snapshot.term:
+            seen.append(clock_or_zero())
+        return state.register._replace(highest=max(seen))
 
-    # Transactions
+    # Coming back
 
-    async def _change(self, proposal: Proposal, patience: float) -> Snapshot:
-        """Until nothing is left to change; whoever is overtaken looks again."""
-        given_up = time.monotonic() + patience
-        snapshot = await self._snapshot(patience)
-        while change := proposal(snapshot):
-            if time.monotonic() >= given_up:
-                raise ClusterError("the members of this cluster change too fast")
-            snapshot = await self._commit(snapshot, change, patience)
-        return snapshot
+    async def _wait_for_the_forgotten(self, seconds: int) -> None:
+        """Until the lease of every member that etcd may have forgotten is over."""
+        if self._views.gone_since is not None:
+            longest = max(self._views.known.longest, seconds)
+            self._keep_quiet(self._views.gone_since, longest)
+        self._views.begin()
+        state, at = (await self._views.snapshot(PATIENCE)).state, now()
+        await self._gateway.compare(PATIENCE_TO_COMPARE)
+        if self._gateway.trouble:
+            raise self._gateway.trouble
+        current = await self._current_mark()
+        before = state.mark._replace(term=0)
+        if not current.continues(before) and before != self._waits_for:
+            self._waits_for = before
+            self._keep_quiet(at, max(state.longest, seconds))
+        while (left := self._quiet_until - now()) > 0:
+            await asyncio.sleep(left)
 
-    async def _ask(self, path: str, question: object, patience: float) -> Answer:
-        answer = await self._gateway.call(path, question, patience)
-        if "header" not in answer.body:  # which is in all of etcd's
-            raise ClusterError(f"etcd: {NOT_ETCD}")
-        return answer
+    def _keep_quiet(self, since: float, longest: int) -> None:
+        self._quiet_until = max(self._quiet_until, since + longest)
 
-    async def _snapshot(self, patience: float) -> Snapshot:
-        answer = await self._read_keys(patience)
-        return self._seen(answer, answer.get("kvs", []))
+    def _forgotten(self) -> int:
+        """The highest number that etcd may have forgotten."""
+        by_clock = clock_or_zero() if self._quiet_until > -inf else 0
+        return max(self._views.highest, by_clock)
 
-    async def _read_keys(self, patience: float, **options: bool) -> dict[str, Any]:
-        """All of ours.  By a range, not by a transaction: etcd before 3.5.5 ends with a
-        panic if whoever asked for one that only reads is gone before the answer."""
-        question = ranged(self._prefix, **options)["request_range"]
-        return (await self._ask("/v3/kv/range", question, patience)).body
+    async def _current_mark(self) -> Mark:
+        """To be asked for before anything is written by this process."""
+        cluster, term, log = self._gateway.cluster_id, 0, 0
+        with suppress(Refused):  # not everybody may ask
+            answer = await self._gateway.ask("/v3/maintenance/status", {}, PATIENCE)
+            term, log = term_of(answer.body), int(answer.body.get("raftIndex", 0))
+        return Mark(cluster, term, log)
 
-    async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
-        """Our key is there from now on, and that of our former self is not."""
-        who = (address, os.getpid(), socket.gethostname())
-        card = msgspec.json.encode(Card(*who, lease.ttl, self._lease_id, beyond))
-        operations = [put(self._key_of(lease.id), card, lease.id)]
-        if self._lease_id:
-            operations.append(delete(self._key_of(self._lease_id)))
-        await self._ask("/v3/kv/txn", {"success": operations}, PATIENCE)
+    def _compare_servers(self) -> None:
+        """In the background: those that do not answer now are asked again."""
+        if self._gateway.uncompared and not self._comparing:
+            self._comparing = True
+            self._spawn(self._compare())
 
-    async def _commit(
-        self, snapshot: Snapshot, change: Change, patience: float
-    ) -> Snapshot:
-        old, (view, leases, conditions, operations) = snapshot.state, change
-        name = old.name or secrets.token_hex(16)
-        members = [(m.id, m.address, m.pid, *leases[m.id]) for m in view.members]
-        raw = msgspec.json.encode(Content(FORMAT, view.number, name, members))
-        key = self._prefix + b"view"
-        unchanged = value_is(key, old.raw) if old.raw else absent(key)
-        question = {
-            "compare": [unchanged, *conditions],
-            "success": [put(key, raw), *operations],
-            "failure": [ranged(self._prefix)],
-        }
-        answer = (await self._ask("/v3/kv/txn", question, patience)).body
-        if not answer.get("succeeded"):
-            found = answer["responses"][0]["response_range"]
-            return self._seen(answer, found.get("kvs", []))
-        revision = int(answer["header"]["revision"])
-        state = State(view, leases, name, raw, revision)
-        self._learn(state)
-        out = {lease.id for i, lease in old.leases.items() if i not in leases}
-        present = {i: card for i, card in snapshot.present.items() if i not in out}
-        return Snapshot(state, present, term_of(answer))
-
-    async def _stayed(self) -> Snapshot:
-        """Whether all is as we know it; if not, how it is."""
-        known = self._known
-        answer = await self._read_keys(self._patience, keys_only=True)
-        keys = {b64decode(pair["key"]): pair for pair in answer.get("kvs", ())}
-        view = keys.pop(self._prefix + b"view", {"mod_revision": 0})
-        ids = [lease.id for lease in known.leases.values()]
-        is_new = int(view["mod_revision"]) != known.revision
-        if is_new or set(keys) != set(map(self._key_of, ids)):
-            return await self._snapshot(self._patience)
-        nothing_new = dict.fromkeys(ids, Card("", 0, "", 0, 0, 0))
-        return Snapshot(known, nothing_new, term_of(answer))
-
-    def _seen(self, answer: dict[str, Any], pairs: list[dict[str, Any]]) -> Snapshot:
-        state, present = NOTHING, {}
-        for pair in sorted(pairs, key=created):
-            key = b64decode(pair["key"])
-            if key == self._prefix + b"view":
-                state = self._state(pair)
-            elif key.startswith(self._prefix + b"members/"):
-                with suppress(ValueError):  # as in _state: not ours
-                    card = msgspec.json.decode(b64decode(pair.get("value", "")), type=Card)
-                    present[lease_of(key)] = card
-        self._learn(state)
-        return Snapshot(state, present, term_of(answer))
-
-    def _state(self, pair: dict[str, Any]) -> State:
-        raw = b64decode(pair.get("value", ""))
+    async def _compare(self) -> None:
         try:
-            content = msgspec.json.decode(raw, type=Content)
-        except ValueError:  # not JSON, not ours, or not UTF-8
-            content = None
-        if content is None or content.format != FORMAT:
-            where = self._prefix.decode()
-            raise ClusterError(f"{where}view was written by another version, or by others")
-        members = tuple(Member(*member[:3]) for member in content.members)
-        leases = {member[0]: Lease(*member[3:]) for member in content.members}
-        revision = int(pair["mod_revision"])
-        return State(View(content.number, members), leases, content.name, raw, revision)
-
-    def _learn(self, state: State) -> None:
-        """The newest that we know of; answers may overtake one another."""
-        if state.revision > self._known.revision:
-            self._known = state
-
-    def _key_of(self, lease: int) -> bytes:
-        return self._prefix + f"members/{lease:016x}".encode()
+            await self._gateway.compare(PATIENCE_TO_COMPARE)
+        finally:
+            self._comparing = False
 
     # Leases
 
@@ -490,15 +404,24 @@ class EtcdEngine:
         return tuple(map(int, numbers)) < NO_LONGER_HASTY
 
     async def _granted(self, seconds: int) -> tuple[int, int, float]:
-        answer = await self._ask("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
+        answer = await self._gateway.ask("/v3/lease/grant", {"TTL": seconds}, PATIENCE)
         ttl = int(answer.body["TTL"])
         return int(answer.body["ID"]), ttl, answer.sent + ttl
 
     async def _kept_alive(self) -> tuple[float, int, int]:
         """When it was sent, for how long it holds (0: it has run out), in which term."""
         question = {"ID": self._lease_id}
-        answer = await self._ask("/v3/lease/keepalive", question, self._patience)
+        answer = await self._gateway.ask("/v3/lease/keepalive", question, self._patience)
         return answer.sent, int(answer.body.get("TTL", 0)), term_of(answer.body)
+
+    async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
+        """Our key is there from now on, and that of our former self is not."""
+        who = (address, os.getpid(), socket.gethostname())
+        card = msgspec.json.encode(Card(*who, lease.ttl, self._lease_id, beyond))
+        operations = [put(self._keys.of_lease(lease.id), card, lease.id)]
+        if self._lease_id:
+            operations.append(delete(self._keys.of_lease(self._lease_id)))
+        await self._gateway.ask("/v3/kv/txn", {"success": operations}, PATIENCE)
 
     async def _vanish(self, lease: int) -> None:
         """We did not join after all: if others have let us in by now, we do not know."""
@@ -510,28 +433,32 @@ class EtcdEngine:
 
         with suppress(ClusterError):
             question = {"ID": lease}
-            await self._ask("/v3/lease/revoke", question, PATIENCE_TO_LEAVE)
-            await self._change(without, PATIENCE_TO_LEAVE)
+            await self._gateway.ask("/v3/lease/revoke", question, PATIENCE_TO_LEAVE)
+            await self._views.change(without, PATIENCE_TO_LEAVE)
 
     async def _revoke(self, lease_id: int) -> None:
         with suppress(ClusterError):  # it runs out by itself
-            await self._ask("/v3/lease/revoke", {"ID": lease_id}, PATIENCE_TO_LEAVE)
+            await self._gateway.ask("/v3/lease/revoke", {"ID": lease_id}, PATIENCE_TO_LEAVE)
 
     # Watching
 
     async def _watch(self) -> None:
         pause = RETRY
         while True:
-            begun = time.monotonic()
-            with suppress(ClusterError):  # renewals say what is wrong, if it does not pass
+            begun = now()
+            try:
                 await self._watch_once()
-            if time.monotonic() - begun > RETRY_AT_MOST:
+            except Gone:
+                self.on_change(None)
+            except ClusterError:
+                pass  # renewals say what is wrong, if it does not pass
+            if now() - begun > RETRY_AT_MOST:
                 pause = RETRY
             await asyncio.sleep(pause)
             pause = min(2 * pause, RETRY_AT_MOST)
 
     async def _watch_once(self) -> None:
-        told = self._gateway.watch(self._prefix, end_of(self._prefix), PATIENCE)
+        told = self._gateway.watch(self._keys.prefix, end_of(self._keys.prefix), PATIENCE)
         async with aclosing(told):
             async for item in told:
                 if item.get("canceled"):
@@ -542,33 +469,30 @@ class EtcdEngine:
 
     async def _catch_up(self) -> None:
         """With what happened before the watch began."""
-        snapshot = await self._snapshot(self._patience)
+        snapshot = await self._views.snapshot(self._patience)
         self._news(snapshot.state)
         self._mourn(snapshot.dead)
-        if self._lease_id not in snapshot.present:
-            self.on_change(None)
 
     def _hear(self, events: list[dict[str, Any]]) -> None:
         gone = set()
         for event in events:
             pair, deleted = event["kv"], event.get("type") == "DELETE"
             key = b64decode(pair["key"])
-            if key == self._prefix + b"view":
+            if key == self._keys.view:
                 if deleted:
                     self.on_change(None)
                 else:
-                    self._news(self._state(pair))
+                    self._news(self._views.told(pair))
             elif deleted:
                 gone.add(key)
-        leases = self._known.leases
-        self._mourn({i for i in leases if self._key_of(leases[i].id) in gone})
+        leases = self._views.known.leases
+        self._mourn({i for i in leases if self._keys.of_lease(leases[i].id) in gone})
 
     def _news(self, state: State) -> None:
         """A view that a watch has told us, or that we have written unasked."""
         self._heard = max(self._heard, state.revision)
-        self._learn(state)
-        if state.view.number > self._highest:
-            self._highest = state.view.number
+        if state.view.number > self._shown:
+            self._shown = state.view.number
             self._gone &= set(state.leases)
             self.on_change(state.view)
 
@@ -581,11 +505,11 @@ class EtcdEngine:
 
     def _mourn(self, gone: set[MemberId]) -> None:
         """Put them out: the first of the survivors at once, the others if it does not."""
-        members = list(self._known.leases)
+        members = list(self._views.known.leases)
         self._gone |= gone & set(members)
-        now = time.monotonic()
+        at = now()
         for member in self._gone:
-            self._gone_since.setdefault(member, now)
+            self._gone_since.setdefault(member, at)
         if self._me in self._gone:
             self._gone.clear()
             self.on_change(None)
@@ -598,19 +522,19 @@ class EtcdEngine:
         try:
             await asyncio.sleep(rank * STAGGER)
             while self._gone:  # a newer view, from whomever, is without them
-                snapshot = await self._change(self._without_dead, self._patience)
+                snapshot = await self._views.change(self._without_dead, self._patience)
                 self._news(snapshot.state)
                 self._gone = snapshot.dead
                 await asyncio.sleep(self._until_next())
         except ClusterError:
-            pass  # the next renewal does it
+            self.on_change(None)  # a renewal does it, or says what is wrong
         finally:
             self._burying = False
 
     def _until_next(self) -> float:
-        leases, now = self._known.leases, time.monotonic()
+        leases, at = self._views.known.leases, now()
         ends = [self._over(i, leases[i]) for i in self._gone & leases.keys()]
-        return max(0.0, min(ends, default=now) - now)
+        return max(0.0, min(ends, default=at) - at)
 
     # Tasks
 
@@ -624,58 +548,9 @@ class EtcdEngine:
             task.cancel()
 
 
-def must_not_go_back(state: State, before: int) -> None:
-    if not state.revision:
-        raise Gone("this cluster's keys were removed from etcd")
-    if state.view.number < before:
-        raise Gone("etcd has gone back to older members: was a backup restored?")
-
-
-# Parts of questions, as the gateway wants them
-
-
-def put(key: bytes, value: bytes, lease: int = 0) -> dict[str, Any]:
-    pair = {"key": encoded(key), "value": encoded(value), "lease": lease}
-    return {"request_put": pair}
-
-
-def delete(key: bytes) -> dict[str, Any]:
-    return {"request_delete_range": {"key": encoded(key)}}
-
-
-def ranged(prefix: bytes, **options: bool) -> dict[str, Any]:
-    keys = {"key": encoded(prefix), "range_end": encoded(end_of(prefix))}
-    return {"request_range": {**keys, **options}}
-
-
-def is_equal(key: bytes, target: str, field: str, value: Any) -> dict[str, Any]:
-    return {"key": encoded(key), "target": target, "result": "EQUAL", field: value}
-
-
-def absent(key: bytes) -> dict[str, Any]:
-    return is_equal(key, "CREATE", "create_revision", 0)
-
-
-def there(key: bytes) -> dict[str, Any]:
-    return {**absent(key), "result": "GREATER"}
-
-
-def value_is(key: bytes, value: bytes) -> dict[str, Any]:
-    return is_equal(key, "VALUE", "value", encoded(value))
-
-
-def end_of(prefix: bytes) -> bytes:
-    """The first key that is beyond all with this prefix."""
-    return prefix[:-1] + bytes([prefix[-1] + 1])
-
-
-def created(pair: dict[str, Any]) -> int:
-    return int(pair["create_revision"])
-
-
-def lease_of(key: bytes) -> int:
-    return int(key.rpartition(b"/")[2], 16)
-
-
-def term_of(answer: dict[str, Any]) -> int:
-    return int(answer["header"].get("raft_term", 0))
+def clock_or_zero() -> int:
+    """The highest number that can have been given; 0 if the clock is wrong."""
+    try:
+        return origin(time.time()) - 1
+    except UsageError:
+        return 0

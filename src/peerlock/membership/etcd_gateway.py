@@ -4,6 +4,10 @@ A question goes to the server that answered last; if it does not answer, is not 
 has lost touch with the others, to the next, each once.  So a question may be carried out
 twice: whoever asks must ask what can be asked twice.  Whatever goes wrong is a
 ClusterError of one line.
+
+**All servers must belong to one etcd.**  Every answer says to which (`cluster_id`), and the
+first answer decides.  An answer of another etcd is not used, now or later: its members and
+leases are not ours.  `compare` asks all servers that have not shown yet where they belong.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -20,6 +23,7 @@ from typing import Any, NamedTuple, cast
 import h11
 import msgspec
 
+from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.etcd_address import Address
 
@@ -32,6 +36,7 @@ LEASE_NOT_FOUND = 5
 PERMISSION_DENIED = 7
 EXHAUSTED = 8
 NOT_ENABLED = 9
+OUT_OF_RANGE = 11
 UNAUTHENTICATED = 16
 ELSEWHERE = {1, 2, 4, 13, 14}  # this server cannot now; another may
 STALE = ("invalid auth token", "revision of auth store is old")
@@ -56,12 +61,16 @@ class Elsewhere(Exception):
     """This server cannot answer; another may."""
 
 
+class Foreign(Elsewhere):
+    """This server belongs to another etcd."""
+
+
 class Stale(Exception):
     """What we got for our password is not valid any more: ask for it again."""
 
 
 class Answer(NamedTuple):
-    sent: float  # on our monotonic clock, before the question was
+    sent: float  # on the clock of leases, before the question was
     body: dict[str, Any]
 
 
@@ -152,6 +161,30 @@ class Gateway:
         self._watching: tuple[int, Line] | None = None
         self._token = ""
         self._closed = False  # and who still asks keeps no line
+        self.cluster_id = ""  # of the etcd that answered first
+        self._first = 0  # the server that did
+        self._foreign: dict[int, ClusterError | None] = {}  # None: it belongs to this etcd
+
+    @property
+    def trouble(self) -> ClusterError | None:
+        """A server that belongs to another etcd, if there is one."""
+        return next(filter(None, self._foreign.values()), None)
+
+    @property
+    def uncompared(self) -> list[int]:
+        """The servers that have not shown that they belong to this etcd."""
+        return [server for server in self._servers() if self._foreign.get(server, True)]
+
+    async def compare(self, patience: float) -> None:
+        """Ask them.  A server that does not answer in time stays uncompared."""
+        await asyncio.gather(*(self._compare(i, patience) for i in self.uncompared))
+
+    async def ask(self, path: str, question: object, patience: float) -> Answer:
+        """As `call`, of etcd's own API, in which every answer has a header."""
+        answer = await self.call(path, question, patience)
+        if "header" not in answer.body:
+            raise ClusterError(f"etcd: {NOT_ETCD}")
+        return answer
 
     async def call(self, path: str, question: object, patience: float) -> Answer:
         """`patience`: seconds, for all servers together.  No question: what is there?"""
@@ -190,7 +223,9 @@ class Gateway:
                 await line.status()
             async with aclosing(self._items(line)) as items:
                 async for item in items:
-                    yield result_of(item, self.address)
+                    result = result_of(item, self.address)
+                    self._must_belong(server, result)
+                    yield result
         except Stale as error:
             self._token = ""
             raise Unavailable(str(error)) from None
@@ -262,7 +297,7 @@ class Gateway:
     async def _ask_on(self, server: int, line: Line, path: str, body: bytes) -> Answer:
         idle, kept = self._idle[server], False
         try:
-            sent = time.monotonic()
+            sent = now()
             line.ask(path, body, self._token)
             status = await line.status()
             text = b""
@@ -279,7 +314,31 @@ class Gateway:
                 line.close()
         if status == 404 and not text.startswith(b"{"):
             raise Elsewhere("it has no JSON gateway (etcd's --enable-grpc-gateway)")
-        return Answer(sent, result_of(decoded(text), self.address))
+        result = result_of(decoded(text), self.address)
+        self._must_belong(server, result)
+        return Answer(sent, result)
+
+    async def _compare(self, server: int, patience: float) -> None:
+        with suppress(OSError, h11.RemoteProtocolError, Elsewhere, ClusterError):
+            async with asyncio.timeout(patience):
+                await self._ask_with_password(server, "/v3/maintenance/status", b"{}")
+
+    def _must_belong(self, server: int, result: dict[str, Any]) -> None:
+        header = result.get("header")
+        found = header.get("cluster_id") if isinstance(header, dict) else None
+        if not isinstance(found, str):
+            return
+        if not self.cluster_id:
+            self.cluster_id, self._first = found, server
+        self._foreign[server] = None
+        if found != self.cluster_id:
+            error = Foreign(
+                f"it is another etcd (cluster_id {found}) than the one at "
+                f"{self._name(self._first)} ({self.cluster_id}), which is in use; correct "
+                "the address, or restart this process if etcd was restored"
+            )
+            self._foreign[server] = ClusterError(self._trouble(server, error))
+            raise error
 
     async def _connect(self, server: int) -> Line:
         host, port = self.address.endpoints[server]

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from dataclasses import dataclass, field
 from math import inf
 
+from peerlock.membership import clock
 from peerlock.membership.engine import Joined, Renewed
-from peerlock.node.views import Member, MemberId, View
+from peerlock.node.register import Table
+from peerlock.node.views import MemberId, View
 
 
 @dataclass
-class Cluster:
-    number: int = 0
-    members: dict[MemberId, Member] = field(default_factory=dict)
-    deadlines: dict[MemberId, float] = field(default_factory=dict)
+class Cluster(Table):
     guard: threading.Lock = field(default_factory=threading.Lock)  # nodes may have threads
-
-    def view(self) -> View:
-        return View(self.number, tuple(self.members.values()))
-
-    def change(self) -> int:
-        self.number += 1
-        return self.number
-
-    def put_out(self, me: MemberId) -> bool:
-        self.deadlines.pop(me, None)
-        return self.members.pop(me, None) is not None
 
 
 # Numbers go on growing in a cluster that is empty, so it is kept.  A forked child begins
@@ -45,46 +32,36 @@ class MemoryEngine:
         self._me: MemberId = 0  # nobody's
 
     def _deadline(self) -> float:
-        return inf if self.lease is None else time.monotonic() + self.lease
+        return inf if self.lease is None else clock.now() + self.lease
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
-        state = self._state
-        with state.guard:
-            state.put_out(self._me)  # who joins again is in once
-            state.number = max(state.number, beyond)
-            self._me = me = state.change()
-            state.members[me] = Member(me, address, os.getpid())
-            state.deadlines[me] = self._deadline()
-            return Joined(state.view(), me, state.deadlines[me])
+        with self._state.guard:
+            deadline = self._deadline()
+            self._me = self._state.join(address, os.getpid(), deadline, beyond, self._me)
+            return Joined(self._state.view, self._me, deadline)
 
     async def renew(self, me: MemberId) -> Renewed:
-        state = self._state
-        with state.guard:
-            now = time.monotonic()
-            silent = [i for i, deadline in state.deadlines.items() if now >= deadline]
-            for i in silent:
-                state.put_out(i)
-            if silent:
-                state.change()
-            if me not in state.members:
-                return Renewed(state.view(), -inf, bool(silent))
-            state.deadlines[me] = self._deadline()
-            return Renewed(state.view(), state.deadlines[me], bool(silent))
+        with self._state.guard:
+            deadline, changed = self._state.renew(me, self._deadline(), clock.now())
+            return Renewed(self._state.view, deadline, changed)
+
+    async def reserve(self) -> int:
+        with self._state.guard:
+            return self._state.reserve()
 
     async def renumber(self) -> View:
         with self._state.guard:
-            self._state.change()
-            return self._state.view()
+            self._state.renumber()
+            return self._state.view
 
     async def leave(self, me: MemberId) -> View:
         with self._state.guard:
-            if self._state.put_out(me):
-                self._state.change()
-            return self._state.view()
+            self._state.leave(me)
+            return self._state.view
 
     async def read(self) -> View:
         with self._state.guard:
-            return self._state.view()
+            return self._state.view
 
     @property
     def lock_file(self) -> None:
@@ -96,5 +73,4 @@ class MemoryEngine:
     def close(self) -> None:
         """Who has not left, as when joining was cancelled, is out all the same."""
         with self._state.guard:
-            if self._state.put_out(self._me):
-                self._state.change()
+            self._state.leave(self._me)

@@ -1,73 +1,60 @@
-"""Members on one machine: rows in SQLite, and an OS lock that each holds while it lives.
+"""Members on one machine: files beside a small database, and a lock that each one holds.
 
-The members and the number of the view are changed in one transaction.  Each member holds
-flock(2) on a file of its own: when its process ends, however it ends, the kernel drops
-that, and whoever looks knows that it is dead.  A member that lives but is silent for
-longer than its lease is put out, too.  Leases are counted on CLOCK_MONOTONIC, which all
-processes of a machine share.
+- `PATH`, a SQLite database, says which cluster this is (database.py).
+- `PATH.views` holds the register of members, as a history of files that never change, each
+  published in one step (history.py).
+- `PATH.members` holds a file for each member.  The member's processes keep it locked while
+  they live, and its lease is in there (leases.py).
+
+Why the register is not in the database: a process that is stopped inside a transaction of
+SQLite's keeps its locks, and holds up all others for as long as it is stopped.  Here nobody
+holds a lock that others need, and a process can be stopped anywhere.
+
+What is a fact is found out first, outside any change (census.py): who is dead, whose lease
+is over.  A change of the register then relies only on what stays true: that the member with
+this id *and this token* is out.  A member whose file was removed makes a new one under a
+new token when it renews next.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import fcntl
 import os
-import re
+import random
 import secrets
-import socket
-import sqlite3
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TypeVar
 
+from peerlock.core.errors import UsageError
+from peerlock.membership import clock
+from peerlock.membership.census import Census, Out, confirmed
+from peerlock.membership.database import Database, unusable
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
+from peerlock.membership.history import Card, Damaged, History, State
+from peerlock.membership.leases import Leases, Standing
 from peerlock.membership.own_thread import OwnThread
-from peerlock.node.views import Member, MemberId, View
+from peerlock.membership.sockets import remove_unused
+from peerlock.membership.trust import (
+    identity,
+    must_be_ours_alone,
+    private_folder,
+    resolved,
+)
+from peerlock.node.numbers import early, origin
+from peerlock.node.register import Register
+from peerlock.node.views import MemberId, View
 
 T = TypeVar("T")
 
-FORMAT = 1
-PATIENCE = 10.0  # seconds to wait for somebody else's transaction
-
-# A new database counts from the seconds since this time, so that fences go on growing
-# even if the old one is lost, as in a directory that a reboot empties.
-BEGINNING = 1_704_067_200  # 2024-01-01
-
-SCHEMA = f"""
-CREATE TABLE cluster (number INTEGER NOT NULL, name TEXT NOT NULL);
-CREATE TABLE members (
-    id INTEGER PRIMARY KEY,  -- the number of the view in which it joined
-    token TEXT NOT NULL,     -- the name of the file that it holds locked
-    address TEXT NOT NULL,
-    pid INTEGER NOT NULL,
-    deadline REAL            -- NULL: it has no lease, and is in as long as it lives
-);
-PRAGMA user_version = {FORMAT};
-"""
-
-# Sockets, as the runtime names them, and after how many seconds one that nobody listens
-# at can be none that is just being made.
-SOCKET = re.compile(r"[0-9a-f]{16}\.sock")
-YOUNG = 10.0
-
-# What an open database takes, and more.
-DESCRIPTORS = 6
-ROOM = 1 << 16
-LONGEST_PATH = 500
-
-ADVICE = {
-    errno.EACCES: "use a directory of yours",
-    errno.EMFILE: "let the process open more (ulimit -n)",
-    errno.ENAMETOOLONG: "use a shorter one",
-    errno.EROFS: "use another directory",
-}
+# One that was overtaken tries again after a random part of this, in seconds: the more often
+# it was, the longer.
+BACK_OFF = 0.001
+BACK_OFF_AT_MOST = 0.02
 
 # Held while a file is opened and noted down: a child that is forked in between would have
 # it open for good, and know nothing of it.
@@ -78,6 +65,49 @@ os.register_at_fork(
     after_in_child=NOT_FORKING.release,
 )
 
+Change = Callable[[State], "State | None"]  # None: there is nothing to change
+
+
+class Files:
+    """All that a cluster has, under a path; refused if others could change it."""
+
+    def __init__(self, shown: Path) -> None:
+        path = resolved(str(shown))
+        self.shown = shown
+        self.parent = os.path.dirname(path)
+        if not os.path.isdir(self.parent):
+            raise ClusterError(f"there is no directory {shown.parent}; make it first")
+        must_be_ours_alone(self.parent)
+        self.database = Database(path, shown)
+        self.history = History(f"{path}.views")
+        self.leases = Leases(f"{path}.members")
+        self.census = Census(self.leases)
+        self.serial = 0  # of the newest register that we have seen
+        self.identity = self.identity_now()
+
+    def create(self) -> None:
+        self.database.create()
+        private_folder(self.history.folder)
+        private_folder(self.leases.folder)
+        self.identity = self.identity_now()
+
+    def identity_now(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of what is shared: whoever has another one is in another cluster."""
+        return identity(self.database.path), identity(self.history.folder)
+
+    def newest(self) -> State:
+        """The register; Gone if it is an older one than we have seen."""
+        try:
+            state = self.history.newest()
+        except Damaged as error:
+            if error.written >= time.time() - clock.now():
+                raise ClusterError(self.database.damaged(str(error))) from None
+            state = State(error.serial, Register(), {})  # from before the machine's start
+        if state.serial < self.serial:
+            raise Gone(f"{self.shown} was removed or replaced while it was in use")
+        self.serial = state.serial
+        return state
+
 
 class SqliteEngine:
     """own_folder: nothing else is in there, and nobody else should tidy it."""
@@ -86,21 +116,24 @@ class SqliteEngine:
         self.path = path
         self.lease = lease
         self.cluster = ""  # known once the database is open
-        self._real = str(path)  # without links: all must find the same files beside it
         self._own_folder = own_folder
         self._thread = OwnThread("peerlock-membership")
-        self._database: sqlite3.Connection | None = None
-        self._inodes = (0, 0)
-        self._locked: dict[Path, int] = {}  # descriptors
+        self._files: Files | None = None
+        self._locked: dict[str, int] = {}  # descriptors, by token or path
+        self._me: MemberId = 0
         self._token = ""
+        self._address = ""
 
-    # The interface: each call is a transaction, in our thread
+    # The interface: each call is made in our thread
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
         return await self._run(self._join, address, beyond)
 
     async def renew(self, me: MemberId) -> Renewed:
         return await self._run(self._renew, me)
+
+    async def reserve(self) -> int:
+        return await self._run(self._reserve)
 
     async def renumber(self) -> View:
         return await self._run(self._renumber)
@@ -120,7 +153,7 @@ class SqliteEngine:
     @property
     def lock_file(self) -> int | None:
         """The descriptor that keeps us in: a child that inherits it keeps us in, too."""
-        return self._locked.get(self._file(self._token))
+        return self._locked.get(self._token)
 
     def abandon(self) -> None:
         """In a forked child: our parent is the member, we must not keep it in."""
@@ -131,364 +164,215 @@ class SqliteEngine:
         future = self._thread.call(self._explained, work, *arguments)
         return await asyncio.wrap_future(future)
 
-    # Transactions
-
-    def _join(self, address: str, beyond: int) -> Joined:
-        token = secrets.token_hex(8)
-        try:
-            with self._transaction() as db:
-                self._hold(token)
-                left = self._put_out(db)
-                db.execute("DELETE FROM members WHERE token = ?", (self._token,))
-                me = self._next_number(db, beyond)
-                deadline = self._deadline()
-                row = (me, token, address, os.getpid(), deadline)
-                db.execute("INSERT INTO members VALUES (?, ?, ?, ?, ?)", row)
-                view = self._view(db)
-        except BaseException:
-            self._drop(token)
-            raise
-        self._drop(self._token)
-        self._token = token
-        remove(left)
-        remove(unused_sockets(Path(address).parent))
-        return Joined(view, me, inf if deadline is None else deadline)
-
-    def _renew(self, me: MemberId) -> Renewed:
-        deadline = self._deadline()  # from before we asked
-        with self._transaction() as db:
-            left = self._put_out(db)
-            renewal = "UPDATE members SET deadline = ? WHERE id = ?"
-            still_in = db.execute(renewal, (deadline, me)).rowcount
-            view = self._view(db)
-        remove(left)
-        if not still_in:
-            return Renewed(view, -inf, bool(left))
-        return Renewed(view, inf if deadline is None else deadline, bool(left))
-
-    def _renumber(self) -> View:
-        with self._transaction() as db:
-            self._next_number(db)
-            return self._view(db)
-
-    def _leave(self, me: MemberId) -> View:
-        with self._transaction() as db:
-            if db.execute("DELETE FROM members WHERE id = ?", (me,)).rowcount:
-                self._next_number(db)
-            view = self._view(db)
-        self._drop(self._token)
-        return view
-
-    def _read(self) -> View:
-        try:
-            os.stat(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return View(0, ())  # do not make one only to say that nobody is in
-        with self._transaction("BEGIN") as db:
-            return self._view(db)
-
-    # Parts of transactions
-
-    def _deadline(self) -> float | None:
-        return None if self.lease is None else time.monotonic() + self.lease
-
-    def _next_number(self, db: sqlite3.Connection, beyond: int = 0) -> int:
-        db.execute("UPDATE cluster SET number = max(number, ?) + 1", (beyond,))
-        return self._number(db)
-
-    def _number(self, db: sqlite3.Connection) -> int:
-        return self._row(db)[0]
-
-    def _row(self, db: sqlite3.Connection) -> tuple[int, str]:
-        rows = db.execute("SELECT number, name FROM cluster").fetchall()
-        if len(rows) != 1 or not isinstance(rows[0][0], int):
-            raise ClusterError(self._damaged("the number of its view is missing"))
-        number, name = rows[0]
-        return number, str(name)
-
-    def _view(self, db: sqlite3.Connection) -> View:
-        rows = db.execute("SELECT id, address, pid FROM members ORDER BY id")
-        return View(self._number(db), tuple(Member(*row) for row in rows))
-
-    def _put_out(self, db: sqlite3.Connection) -> list[Path]:
-        """The dead, and those who were silent for longer than their lease.
-
-        What they leave behind is to be removed when this is certain, not before.
-        """
-        rows = db.execute("SELECT id, token, address, pid, deadline FROM members")
-        now = time.monotonic()
-        left = []
-        for me, token, address, pid, deadline in rows.fetchall():
-            dead = self._is_dead(token, pid)
-            if dead or (deadline is not None and now >= deadline):
-                db.execute("DELETE FROM members WHERE id = ?", (me,))
-                left.append(self._file(token))
-            if dead:  # who lives needs it when he comes back
-                left.append(Path(address))
-        if left:
-            self._next_number(db)
-        return left
-
-    # Files
-
-    def _file(self, token: str) -> Path:
-        return Path(f"{self._real}.members") / token
-
-    def _hold(self, token: str) -> None:
-        file = self._file(token)
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        if file.parent.lstat().st_uid != os.getuid():
-            raise ClusterError(f"{file.parent} belongs to another user; use another place")
-        self._lock(file, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
-
-    def _lock(self, path: Path, flags: int, how: int) -> None:
-        with NOT_FORKING:
-            self._locked[path] = os.open(path, flags, 0o600)
-        fcntl.flock(self._locked[path], how)
-
-    def _unlock(self, path: Path) -> None:
-        with NOT_FORKING:
-            if path in self._locked:
-                os.close(self._locked.pop(path))
-
-    def _is_dead(self, token: str, pid: int) -> bool:
-        if token == self._token:
-            return False
-        try:
-            theirs = os.open(self._file(token), os.O_RDWR)
-        except FileNotFoundError:  # somebody has tidied up: ask for the process instead
-            return not process_exists(pid)
-        try:
-            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(theirs)
-        return True
-
-    def _drop(self, token: str) -> None:
-        """No row names it any more."""
-        if token:
-            remove([self._file(token)])
-            self._unlock(self._file(token))
-
-    def _keep_folder(self) -> None:
-        """systemd removes what is old in /tmp, but nothing below what is locked."""
-        folder = self.path.parent
-        if self._own_folder and folder not in self._locked:
-            try:
-                self._lock(folder, os.O_RDONLY, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:  # it is at work in there; next time
-                self._unlock(folder)
-
-    # The database
-
-    @contextmanager
-    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        db = self._opened()
-        db.execute(begin)
-        try:
-            yield db
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:  # a full disk has ended it already
-                db.execute("ROLLBACK")
-            raise
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._database is not None and self._inodes_now() != self._inodes:
-            self._drop(self._token)
-            self._close()
-            raise Gone(f"{self.path} was removed or replaced while it was in use")
-        if self._database is None:
-            self._must_be_ours()
-            self._real = os.path.realpath(self.path)
-            self._database = self._open()
-            self._inodes = self._inodes_now()
-        self._keep_folder()
-        return self._database
-
-    def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        """Make it ours; what is not ours is left as it was found."""
-        db.execute("BEGIN")  # or what we read is from before and after somebody makes it
-        is_ours = self._is_ours(db)
-        db.execute("COMMIT")
-        if not is_ours:
-            db.execute("BEGIN IMMEDIATE")
-            if not self._is_ours(db):
-                self._create(db)
-            db.execute("COMMIT")
-        self._write_ahead(db)
-        db.execute("PRAGMA synchronous = NORMAL")
-        _number, self.cluster = self._row(db)  # which makes what its users share, too
-
-    def _write_ahead(self, db: sqlite3.Connection) -> None:
-        """Whoever is first changes to that; SQLite itself does not wait for others here."""
-        patient_until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > patient_until:
-                    raise
-            time.sleep(0.001)
-
-    def _is_ours(self, db: sqlite3.Connection) -> bool:
-        """False: there is nothing yet."""
-        (found,) = db.execute("PRAGMA user_version").fetchone()
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-        if not tables and not found:
-            return False
-        if tables != {"cluster", "members"}:
-            raise ClusterError(f"{self.path} is somebody else's database; use another file")
-        if found != FORMAT:
-            raise ClusterError(f"{self.path} was made by another version of peerlock")
-        self._row(db)
-        return True
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        for statement in SCHEMA.split(";"):
-            db.execute(statement)
-        first = int(time.time()) - BEGINNING
-        db.execute("INSERT INTO cluster VALUES (?, ?)", (first, secrets.token_hex(16)))
-
-    def _must_be_ours(self) -> None:
-        try:
-            found = os.stat(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            folder = self.path.parent
-            if not folder.is_dir():
-                raise ClusterError(
-                    f"there is no directory {folder}; make it first"
-                ) from None
-            return
-        if not stat.S_ISREG(found.st_mode):
-            what = "a directory" if stat.S_ISDIR(found.st_mode) else "no file"
-            raise ClusterError(f"{self.path} is {what}; name a file for the database")
-        if found.st_uid != os.getuid():
-            raise ClusterError(f"{self.path} belongs to another user; use a file of yours")
-
-    def _inodes_now(self) -> tuple[int, int]:
-        """Of the database, and of what its users share: without that each is alone."""
-        return inode(str(self.path)), inode(f"{self._real}-shm")
-
-    def _close(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-        for path in list(self._locked):  # if a row names it, others see that we are dead
-            self._unlock(path)
-
-    # Errors
-
     def _explained(self, work: Callable[..., T], *arguments: object) -> T:
         try:
             return work(*arguments)
-        except sqlite3.DatabaseError as error:
-            raise ClusterError(self._explanation(error)) from error
+        except Gone:
+            self._close()
+            raise
+        except UsageError as error:
+            raise ClusterError(str(error)) from error
         except OSError as error:
-            raise ClusterError(unusable(error.filename or self.path, error)) from error
+            raise ClusterError(unusable(self.path, error)) from error
 
-    def _explanation(self, error: sqlite3.DatabaseError) -> str:
-        kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_")[0]
-        if kind in ("BUSY", "LOCKED", "PROTOCOL"):
-            return f"{self.path} was locked by others for {PATIENCE:.0f} seconds"
-        if kind in ("CANTOPEN", "FULL", "IOERR", "READONLY"):
-            return self._why_not_written(kind, error)
-        if isinstance(error, sqlite3.OperationalError):
-            return f"{self.path}: {error}"
-        return self._damaged(str(error))
+    # Calls
 
-    def _why_not_written(self, kind: str, error: sqlite3.DatabaseError) -> str:
-        """SQLite says only that it could not; the system tells us why, if we try, too."""
-        if kind == "FULL":
-            return f"no space is left for {self.path}"
-        if len(os.fsencode(self.path)) > LONGEST_PATH:
-            return f"cannot use {self.path}: the path is too long; use a shorter one"
-        try:
-            inode(f"{self._real}-journal")  # its longest name
-            write_in(self.path.parent)
-        except OSError as reason:
-            if reason.errno in (errno.ENOSPC, errno.EDQUOT):
-                return f"no space is left for {self.path}"
-            return unusable(self.path, reason)
-        return f"cannot write {self.path}: {error}; is it yours and writable?"
+    def _join(self, address: str, beyond: int) -> Joined:
+        files = self._opened()
+        token, former, deadline = secrets.token_hex(8), self._token, -inf
+        out = files.census.find_out(files.newest(), former)
 
-    def _damaged(self, how: str) -> str:
-        return (
-            f"{self.path} is damaged or no database ({how}); "
-            "when nothing uses it, move it away, and a new one is made"
+        def with_us(state: State) -> State | None:
+            nonlocal deadline
+            if id_of(token, state):
+                return None  # it is done, and others have gone on from there
+            gone = {*confirmed(out, state), id_of(former, state)}
+            name = files.census.must_share_the_clock(state, gone, self.path)
+            deadline = self._write_deadline(files, token)
+            register = state.register.without(gone).join(address, os.getpid(), beyond)
+            return state.after(register, {register.number: Card(token, self.lease, name)})
+
+        state = self._change_holding(token, with_us)
+        self._drop(former)
+        self._token, self._me, self._address = token, id_of(token, state), address
+        self._tidy(files, out)
+        remove_unused(address, ())
+        files.leases.remove_forgotten({card.token for card in state.cards.values()})
+        return Joined(state.register.view, self._me, deadline)
+
+    def _renew(self, me: MemberId) -> Renewed:
+        """Our own lease first.  If nobody is out, nothing is changed."""
+        files = self._opened()
+        deadline = -inf
+        if me and me == self._me:
+            deadline = self._renew_our_own(files)
+        state = files.newest()
+        out = files.census.find_out(state, self._token)
+        if out:
+            state = self._change(lambda newest: newest.without(confirmed(out, newest)))
+            self._tidy(files, out)
+        if me not in state.register:
+            deadline = -inf
+        return Renewed(
+            state.register.view, deadline, bool(out), files.census.trouble(state)
         )
 
+    def _reserve(self) -> int:
+        state = self._change(lambda newest: newest.after(newest.register.reserve()))
+        return state.register.highest
 
-def unusable(path: object, error: OSError) -> str:
-    advice = ADVICE.get(error.errno or 0)
-    return f"cannot use {path}: {error.strerror}" + (f"; {advice}" if advice else "")
+    def _renumber(self) -> View:
+        state = self._change(lambda newest: newest.after(newest.register.renumber()))
+        return state.register.view
+
+    def _leave(self, me: MemberId) -> View:
+        state = self._change(lambda newest: newest.without({me}))
+        self._drop(self._token)
+        self._me = 0
+        return state.register.view
+
+    def _read(self) -> View:
+        """Nothing is made only to say that nobody is in."""
+        if self._files is not None:
+            return self._opened().newest().register.view
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return View(0, ())
+        files = Files(self.path)
+        self.cluster = files.database.cluster()
+        return files.newest().register.view
+
+    # The register
+
+    def _change(self, change: Change) -> State:
+        """Until it is made, or there is nothing to change; the register as it is then.
+
+        Each try that fails is one that another process has succeeded with.
+        """
+        pause = BACK_OFF
+        while True:
+            files = self._opened()
+            state = files.newest()
+            proposed = change(begun(state))
+            if proposed is None:
+                return state
+            time.sleep(early(proposed.register.highest, time.time()))
+            if files.history.publish(proposed):
+                return proposed
+            time.sleep(random.uniform(0, pause))
+            pause = min(2 * pause, BACK_OFF_AT_MOST)
+
+    def _change_holding(self, token: str, change: Change) -> State:
+        """With a new file of ours, which others can find as soon as it is made."""
+        self._hold(self._opened(), token)
+        try:
+            return self._change(change)
+        except BaseException:
+            self._drop(token)
+            raise
+
+    # Our own file
+
+    def _renew_our_own(self, files: Files) -> float:
+        """The new deadline; -inf: we are out."""
+        deadline = self._write_deadline(files, self._token)
+        standing = files.leases.look(self._locked[self._token], self._token)
+        if standing is Standing.MISSING:
+            return self._replace_our_file(files)
+        return deadline if standing is Standing.IN else -inf
+
+    def _replace_our_file(self, files: Files) -> float:
+        """It was removed.  The same member, with a file of another name."""
+        me, old, token = self._me, self._token, secrets.token_hex(8)
+        deadline = -inf
+
+        def renamed(state: State) -> State | None:
+            nonlocal deadline
+            if id_of(old, state) != me:
+                return None  # we are out; or it is done, and others have gone on from there
+            deadline = self._write_deadline(files, token)
+            card = state.cards[me]._replace(token=token)
+            return state.after(state.register, {me: card})
+
+        if id_of(token, self._change_holding(token, renamed)) != me:
+            self._drop(token)
+            return -inf
+        self._drop(old)
+        self._token = token
+        return deadline
+
+    def _write_deadline(self, files: Files, token: str) -> float:
+        """Counted from before we ask."""
+        deadline = inf if self.lease is None else clock.now() + self.lease
+        files.leases.write(self._locked[token], deadline)
+        return deadline
+
+    def _hold(self, files: Files, token: str) -> None:
+        private_folder(files.leases.folder)  # it may have been tidied away
+        with NOT_FORKING:
+            self._locked[token] = files.leases.create(token)
+        fcntl.flock(self._locked[token], fcntl.LOCK_EX)
+
+    def _drop(self, token: str) -> None:
+        """No register has it any more."""
+        if token and self._files:
+            self._files.leases.remove(token)
+        self._unlock(token)
+
+    def _unlock(self, what: str) -> None:
+        with NOT_FORKING:
+            if what in self._locked:
+                os.close(self._locked.pop(what))
+
+    def _tidy(self, files: Files, out: Out) -> None:
+        """What those leave behind who are in the register no longer."""
+        for gone in out.values():
+            files.leases.remove(gone.token)
+        dead = [gone.address for gone in out.values() if gone.dead]
+        if dead:  # who lives needs it when it comes back
+            remove_unused(self._address, dead)
+
+    # All files
+
+    def _opened(self) -> Files:
+        if self._files is None:
+            files = Files(self.path)
+            files.create()
+            self.cluster = files.database.cluster()
+            self._files = files
+        elif self._files.identity_now() != self._files.identity:
+            raise Gone(f"{self.path} was removed or replaced while it was in use")
+        self._keep_folder(self._files.parent)
+        return self._files
+
+    def _keep_folder(self, folder: str) -> None:
+        """systemd removes what is old in /tmp, but nothing below what is locked."""
+        if not self._own_folder or folder in self._locked:
+            return
+        with NOT_FORKING:
+            self._locked[folder] = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._locked[folder], fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:  # it is at work in there; next time
+            self._unlock(folder)
+
+    def _close(self) -> None:
+        """If the register has us, others see that we are dead."""
+        self._files = None
+        self._me = 0
+        for what in list(self._locked):
+            self._unlock(what)
 
 
-def write_in(folder: Path) -> None:
-    """As much as a database needs; not the database itself, for whoever closes that
-    gives up the locks that SQLite has on it, in the whole process."""
-    with ExitStack() as files:
-        for _ in range(DESCRIPTORS):
-            files.enter_context(open(os.devnull))
-        file = files.enter_context(TemporaryFile(dir=folder))
-        file.write(bytes(ROOM))
-        file.flush()
+def begun(state: State) -> State:
+    """A history that has no register yet begins above all that was ever lost."""
+    if state.register.highest:
+        return state
+    first = origin(time.time())
+    return state._replace(register=Register(first, first))
 
 
-def inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-
-
-def remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):
-            path.unlink()
-
-
-def unused_sockets(folder: Path) -> list[Path]:
-    """Of processes that ended when they were no members: no row tells of these."""
-    try:
-        names = [name for name in os.listdir(folder) if SOCKET.fullmatch(name)]
-    except OSError:
-        return []
-    return [folder / name for name in names if is_unused(folder / name)]
-
-
-def is_unused(path: Path) -> bool:
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    if not stat.S_ISSOCK(found.st_mode) or time.time() - found.st_mtime < YOUNG:
-        return False
-    # A socket of another kind is turned away by one that is in use, which does not notice.
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as question:
-        return question.connect_ex(str(path)) == errno.ECONNREFUSED
-
-
-def process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+def id_of(token: str, state: State) -> MemberId:
+    """0: no member has it."""
+    return next((i for i, card in state.cards.items() if card.token == token), 0)

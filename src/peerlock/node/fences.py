@@ -1,31 +1,103 @@
-"""Fences: numbers that grow from grant to grant of a name, whatever happens in between.
+"""Fences: numbers that grow from grant to grant of a name.
 
-A node keeps the highest that it has seen, and it travels on every batch.  A grant gets the
-next one.  The number of a view stands above the counts of all views before it.
+A fence has 53 bits, so that JSON, JavaScript, Lua and SQL keep it exactly: a number of 41
+bits, which the membership engine gives, above a count of 12 bits.  The engine gives every
+view a number, each higher than all before, and so a block of fences.  When a block runs
+low, a member asks the engine to reserve more: the answer is a number, and every later view
+is numbered at least that.
+
+Each node keeps, for the view that it is in,
+
+    highest   the highest fence that it has given or heard of,
+    limit     every fence below it may be given in this view.
+
+Rules:
+ 1. Entering view n: highest is n * 4096, limit is (n + 1) * 4096.
+ 2. A grant gets highest + 1, which is then the highest.  If that would reach the limit, the
+    grant waits until the limit is raised.
+ 3. Every batch carries both.  A receiver in the same view keeps the greater of each.
+ 4. A reservation r raises the limit to r * 4096, if the engine, asked for the view after it
+    had reserved, still answers with the view that the node is in.
+
+Why the fences of a name grow, from each grant to every later one that it excludes:
+  - Within a view.  Both grants are given by one node, or a chain of messages leads from the
+    first node to the second: each of them carries the highest fence (3), and the second
+    node gives a higher one (2).
+  - From a view m to a later view n.  Each fence of m is below a limit of m (2).  That limit
+    is (m + 1) * 4096, and n >= m + 1; or r * 4096, where r was reserved before any view
+    after m was made (4), so n >= r.  Either way it is at most n * 4096, and every fence of
+    n is above that (1, 2).
+Without the condition in rule 4 a member that was put out of the cluster could go on, within
+its lease, with fences above those of the view that has put it out.
+
+A member that makes up a highest fence or a limit exhausts the fences of its view at worst:
+the next view has its own.
 """
 
 from __future__ import annotations
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.numbers import BITS, MOST
 
-COUNTER_BITS = 32
+COUNT_BITS = 12
+
+# Within one view nobody reserves more numbers than this: they last for years.
+MOST_AHEAD = 1 << 32
 
 
 class Fences:
-    __slots__ = ("highest",)
+    __slots__ = ("_half", "_most", "highest", "limit")
 
     def __init__(self) -> None:
-        self.highest = 0
+        self.highest = self.limit = self._half = self._most = 0
+
+    def enter(self, number: int) -> None:
+        """A view of this number."""
+        if not 0 <= number < MOST:
+            raise RemoteError(f"view {number} does not fit into {BITS} bits")
+        self.highest = max(self.highest, number << COUNT_BITS)
+        self._most = min(number + MOST_AHEAD, MOST) << COUNT_BITS
+        self._raise_limit(max(self.limit, number + 1 << COUNT_BITS))
+
+    def reserved(self, number: int) -> None:
+        """All below this number may be used in this view."""
+        self.hear(self.highest, number << COUNT_BITS)
+
+    def validate(self, fence: int, limit: int) -> None:
+        """What another member says that it has given or heard of."""
+        if not (fence < limit and limit <= self._most):
+            raise RemoteError(f"there can be no fence {fence} below {limit}")
+
+    def hear(self, fence: int, limit: int) -> None:
+        if fence > self.highest:
+            self.highest = fence
+        if limit > self.limit:
+            self._raise_limit(limit)
+
+    def _raise_limit(self, limit: int) -> None:
+        self.limit = limit
+        self._half = (self.highest + limit) // 2
+
+    @property
+    def left(self) -> bool:
+        return self.highest + 1 < self.limit
+
+    @property
+    def runs_low(self) -> bool:
+        """Less than half of what there was is left."""
+        return self.highest >= self._half
+
+    @property
+    def nearly_out(self) -> bool:
+        """Less than a quarter is left."""
+        return 2 * self.highest >= self._half + self.limit
+
+    @property
+    def number(self) -> int:
+        """No view with this number or a lower one may come any more."""
+        return max(0, (self.limit >> COUNT_BITS) - 1)
 
     def next(self) -> int:
+        """For a grant; only while there are some left."""
         self.highest += 1
         return self.highest
-
-    def see(self, view: int) -> None:
-        self.highest = max(self.highest, view << COUNTER_BITS)
-
-    def hear(self, fence: int) -> None:
-        if fence > self.highest:
-            if fence >= 1 << 63:
-                raise RemoteError(f"there can be no fence {fence:,}")
-            self.highest = fence

@@ -366,9 +366,7 @@ class Homes:
         admitted: dict[MemberId, Wish] = {}
         terms = entry.terms if used else None
         for member, wish in entry.newcomers.items():
-            if terms is None:
-                terms = settle(wish.demand, 0)
-            elif must_switch(wish.demand, terms):
+            if terms is None or must_switch(wish.demand, terms):
                 terms = settle(wish.demand, 0)
             elif why := objection(wish.demand, terms):
                 number = self._view.number

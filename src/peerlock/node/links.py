@@ -1,8 +1,12 @@
 """One node's side of the way to another: in order, exactly once, while both are in.
 
 Connections may break.  Messages are numbered, kept until they are acknowledged, and sent
-again over the next connection; what arrives twice is dropped.  What was sent before a gap
-must come again, so after a gap nothing is accepted until the connection is made anew.
+again over the next connection; what arrives twice is dropped, and acknowledged again.
+
+A batch may be lost although its connection lives, as when its sender fails between taking
+it and writing it.  So the last message that was not acknowledged between two ticks is sent
+again: whoever has it acknowledges it, and whoever misses something before it sees the gap.
+A gap is an error that ends the connection, and the next one brings everything again.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.views import MemberId
 from peerlock.node.wire import Batch, Message
 
@@ -22,12 +27,13 @@ UNTOLD = 64
 
 
 class Link:
-    __slots__ = ("_fresh", "_kept", "_last", "_received", "_told")
+    __slots__ = ("_fresh", "_kept", "_last", "_last_at_tick", "_received", "_told")
 
     def __init__(self) -> None:
         self._kept: deque[Message] = deque()  # not acknowledged yet
         self._fresh: list[Message] = []  # the last of these, not sent yet
         self._last = 0  # the number of the last message kept
+        self._last_at_tick = 0
         self._received = 0
         self._told = 0  # what the other side knows that we received
 
@@ -54,20 +60,28 @@ class Link:
         self._last += 1
         return len(self._kept) >= FULL
 
-    def batch(self, to: MemberId, fence: int) -> Batch:
+    def batch(self, to: MemberId, fences: Fences) -> Batch:
         """What is new, and what we received."""
         messages = tuple(self._fresh)
         self._fresh.clear()
         self._told = self._received
         first = self._last - len(messages) + 1
-        return Batch(to, first, self._received, fence, messages)
+        highest, limit = fences.highest, fences.limit
+        return Batch(to, first, self._received, highest, limit, messages)
 
     def anew(self) -> int:
         """A new connection: all that is not acknowledged is sent, how much of it again."""
         again = len(self._kept) - len(self._fresh)
         self._fresh = list(self._kept)
-        self._told = self._received - UNTOLD  # what we told may have been lost, too
         return again
+
+    def remind(self) -> bool:
+        """A tick: whether the last message is to be sent again."""
+        overdue = self._last - len(self._kept) < self._last_at_tick and not self._fresh
+        if overdue:
+            self._fresh.append(self._kept[-1])
+        self._last_at_tick = self._last
+        return overdue
 
     def accept(self, batch: Batch) -> tuple[Message, ...]:
         """What of it is new here."""
@@ -79,7 +93,11 @@ class Link:
             kept.popleft()
         messages = batch.messages
         known = self._received + 1 - batch.first  # how many of them we have already
-        if not 0 <= known < len(messages):
+        if known < 0:
+            raise RemoteError(f"message {batch.first} follows {self._received}")
+        if known >= len(messages):
+            if messages:  # it does not know that they came
+                self._told = min(self._told, self._received - 1)
             return ()
         self._received += len(messages) - known
         return messages[known:] if known else messages

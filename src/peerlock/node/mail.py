@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
 from peerlock.node.links import Link
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
@@ -57,13 +58,13 @@ class Mail:
         said = message.message if type(message) is ToPeer else message
         self._counts[type(said).__name__] += 1
 
-    def drain(self, fence: int) -> list[tuple[MemberId, Batch]]:
+    def drain(self, fences: Fences) -> list[tuple[MemberId, Batch]]:
         """What is to be sent; a host without a connection says `connected` once it has."""
         if not self.dirty:
             return []
         dirty, self.dirty = self.dirty, {}
         links = self._links
-        return [(m, links[m].batch(m, fence)) for m in dirty if m in links]
+        return [(m, links[m].batch(m, fences)) for m in dirty if m in links]
 
     def connected(self, member: MemberId) -> int:
         """What was sent over older connections may be lost: how much is sent again."""
@@ -74,9 +75,14 @@ class Mail:
         return link.anew()
 
     def acknowledge(self) -> None:
+        """A tick: say what came, and send again what should have been acknowledged."""
         for member, link in self._links.items():
-            if link.owes_acknowledgement:
+            if link.remind() or link.owes_acknowledgement:
                 self.dirty[member] = None
+
+    def tell_all(self) -> None:
+        """Say to all that we know what a batch carries besides its messages."""
+        self.dirty.update(dict.fromkeys(self._links))
 
     # Receiving
 
@@ -163,6 +169,9 @@ class Mail:
         return link
 
     # What others ask
+
+    def knows(self, member: MemberId) -> bool:
+        return member in self._members
 
     @property
     def others(self) -> frozenset[MemberId]:

@@ -71,14 +71,14 @@ class Node:
         self.statistics = Counts()
 
         self._succession = Succession(members_per_elder)
-        self._fences = Fences()
+        self.fences = Fences()
         self._mail = Mail(self._handle, self.statistics.messages)
         self.homes = Homes(self._mail.post, self._succession, clock)
         self._circles = Circles(
             self._mail, self._succession, clock, self.knobs, self.statistics
         )
         self._turnstile = self._circles.turnstile = Turnstile(
-            self._mail, self._circles, self._fences, clock, self.knobs, self.statistics
+            self._mail, self._circles, self.fences, clock, self.knobs, self.statistics
         )
         self.locks: dict[str, Lock] = self._circles.locks
         # The quick ways have nothing in between.
@@ -140,13 +140,13 @@ class Node:
         if me is not None:
             self.lose_everything()
             self.me = me
+        self.fences.enter(view.number)
         self.view = view
         self.statistics.views += 1
         if all(member.id != self.me for member in view.members):
             self.lose_everything()
             return
         self.member = self._turnstile.open_for_business = True
-        self._fences.see(view.number)
         self._mail.see(self.me, view)
         elders_changed = self._succession.see(view)
         self._circles.see(view.number, elders_changed)
@@ -162,14 +162,19 @@ class Node:
 
     def receive(self, sender: MemberId, batch: Batch) -> None:
         self.check_lease()
+        fences = self.fences
+        raised = batch.fence > fences.highest or batch.limit > fences.limit
+        if raised:
+            fences.validate(batch.fence, batch.limit)
         messages = self._mail.accept(sender, batch)
-        if not self.member:
-            return
-        self._fences.hear(batch.fence)
+        if not self._mail.knows(sender):
+            return  # it is out, or not in yet
+        if raised:
+            fences.hear(batch.fence, batch.limit)
         for message in messages:
             if not self._mail.is_ahead(sender, message):
                 self._handle(sender, message)
-        self._turnstile.links_are_open()
+        self._turnstile.go_on()
         self._mail.work_off()
 
     def connected(self, member: MemberId, again: bool = False) -> None:
@@ -199,6 +204,17 @@ class Node:
     def renewed(self, deadline: float) -> None:
         """Our lease now lasts until then, on our clock."""
         self._turnstile.deadline = deadline
+
+    def reserved(self, number: int, view: int) -> None:
+        """The engine has reserved all below this number, and then read this view.
+
+        The others hear of it at once, or each of them would reserve some for itself.
+        """
+        if view == self.view.number and self.member:
+            self.fences.reserved(number)
+            self._mail.tell_all()
+            self._turnstile.go_on()
+            self._mail.work_off()
 
     def check_lease(self) -> bool:
         """Before anything that relies on it; if it has run out, all is lost."""
@@ -238,8 +254,19 @@ class Node:
         return bool(self._turnstile.marked or self._turnstile.resting)
 
     @property
-    def fences_run_out(self) -> bool:
-        return False
+    def wants_fences(self) -> bool:
+        """The host asks the engine to reserve some, and says `reserved`.
+
+        The first member of the view does so in time; the others only if it does not.
+        """
+        if not self.fences.runs_low or not self.member:
+            return False
+        return self.view.members[0].id == self.me or self.fences.nearly_out
+
+    @property
+    def lost_at(self) -> float:
+        """When users were last told that they lost something."""
+        return self._turnstile.lost_at
 
     @property
     def waits_for_view(self) -> bool:
@@ -253,7 +280,7 @@ class Node:
 
     def drain(self) -> list[tuple[MemberId, Batch]]:
         """What is to be sent; a host without a connection says `connected` once it has."""
-        return self._mail.drain(self._fences.highest)
+        return self._mail.drain(self.fences)
 
     def waiting(self) -> Iterator[Waiter]:
         for lock in self.locks.values():

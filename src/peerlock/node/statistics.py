@@ -17,6 +17,7 @@ class Statistics:
     views: int
     remote_errors: int
     resent: int  # messages, over a new connection
+    faults: int  # of this node itself, which nobody foresaw
     messages: Counter[str]  # sent, by what they are
 
 
@@ -31,6 +32,7 @@ class Counts:
     views: int = 0
     remote_errors: int = 0
     resent: int = 0
+    faults: int = 0
     messages: Counter[str] = field(default_factory=Counter)
 
     def copy(self) -> Statistics:

@@ -10,7 +10,14 @@ from functools import cache, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
-from peerlock.algorithms.catalogue import CATALOGUE, algorithm
+from peerlock.algorithms.index import INDEX
+from peerlock.algorithms.lookup import (
+    is_foreign,
+    is_strange,
+    known,
+    name_between_nodes,
+    serves,
+)
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
@@ -41,19 +48,21 @@ class Terms(NamedTuple):
         return self.permits or 1
 
 
-def demand(name: str = "", permits: int = 0, shared: bool = False) -> Demand:
+def demand(name: str | type[Peer] = "", permits: int = 0, shared: bool = False) -> Demand:
     """A demand that makes sense; equal ones are one object.
+
+    An algorithm from elsewhere is imported, and from then on known to this process.
 
     Other nodes refuse a message whose values are not of the very types that they expect,
     and with it all that comes after: so True is no number here, and 1 becomes True.
     """
     if type(name) is not str or type(permits) is not int or type(shared) is not bool:
-        if not isinstance(name, str):
-            raise UsageError(f"an algorithm is asked for by its name, not by {name!r:.50}")
+        if isinstance(name, str):
+            name = str.__str__(name)
         if shared not in (True, False):
             raise UsageError(f"shared is True or False, unlike {shared!r:.50}")
-        name, permits, shared = str.__str__(name), plain_permits(permits), bool(shared)
-    return _demand(name, permits, shared)
+        permits, shared = plain_permits(permits), bool(shared)
+    return _demand(name_between_nodes(name) if name != "" else "", permits, shared)
 
 
 def plain_permits(permits: int) -> int:
@@ -67,16 +76,21 @@ def plain_permits(permits: int) -> int:
 
 @cache
 def _demand(name: str, permits: int, shared: bool) -> Demand:
+    _must_be_possible(name, permits, shared)
+    return Demand(name, permits, shared)
+
+
+def _must_be_possible(name: str, permits: int, shared: bool) -> None:
+    """Of an algorithm that this process has not asked for, those who have know the rest."""
     if permits and shared:
         raise UsageError("a semaphore is not shared: leave out one of the two")
     if not 0 <= permits <= MOST_PERMITS:
         raise UsageError(f"permits must be from 1 to {MOST_PERMITS:,}, not {permits}")
-    if name:
+    if name and not is_strange(name):
         need = "semaphore" if permits else "shared lock" if shared else "lock"
-        if need not in algorithm(name).serves:
-            able = ", ".join(a.name for a in CATALOGUE if need in a.serves)
+        if need not in serves(name):
+            able = ", ".join(a.name for a in INDEX.values() if need in a.serves)
             raise UsageError(f"{name} cannot serve a {need}; these can: {able}")
-    return Demand(name, permits, shared)
 
 
 def settle(wanted: Demand, start: int) -> Terms:
@@ -96,7 +110,11 @@ def objection(wanted: Demand, terms: Terms) -> str:
         return f"the cluster uses it with {terms.permits} permits, not {wanted.permits}"
     if wanted.algorithm and wanted.algorithm != terms.algorithm:
         return f"the cluster uses it with {terms.algorithm}, not with {wanted.algorithm}"
-    if wanted.shared and terms.named and not algorithm(terms.algorithm).shares:
+    if not wanted.algorithm and is_foreign(terms.algorithm):
+        return f"the cluster uses it with {terms.algorithm}: ask for that algorithm"
+    if wanted.algorithm or not wanted.shared or not terms.named:
+        return ""
+    if "shared lock" not in serves(terms.algorithm):
         return f"the cluster uses it with {terms.algorithm}, which has no shared locks"
     return ""
 
@@ -105,20 +123,22 @@ def must_switch(wanted: Demand, terms: Terms) -> bool:
     """A reader comes to a lock that so far needed no algorithm with readers."""
     if not wanted.shared or terms.permits or terms.named:
         return False
-    return not algorithm(terms.algorithm).shares
+    return "shared lock" not in serves(terms.algorithm)
 
 
 def must_be_possible(wanted: Demand) -> None:
     """What another node's user wants, which that node should have looked at."""
     try:
-        demand(*wanted)
+        _must_be_possible(*wanted)
     except UsageError as error:
         raise RemoteError(str(error)) from None
 
 
 def must_make_sense(terms: Terms, members: int) -> None:
-    """Terms come from another node; what they ask for must be possible."""
+    """Terms come from another node; we must be able to take part on them."""
     must_be_possible(Demand(terms.algorithm, terms.permits))
+    if is_strange(terms.algorithm):
+        raise RemoteError(f"this process has not asked for {terms.algorithm}")
     if not 0 <= terms.start < members:
         raise RemoteError(f"there is no member of rank {terms.start}")
 
@@ -133,7 +153,9 @@ class Blueprint(NamedTuple):
 
 @lru_cache(maxsize=1_000)
 def blueprint(terms: Terms, members: int) -> Blueprint:
-    peer = algorithm(terms.algorithm).peer
+    entry = known(terms.algorithm)
+    assert entry is not None  # or nobody would take part
+    peer = entry.peer
     settings: dict[str, Any] = {}
     if terms.permits:
         settings["permits"] = terms.permits

@@ -54,6 +54,7 @@ class Turnstile:
         statistics: Counts,
     ) -> None:
         self.deadline = inf  # when our lease ends, on our clock
+        self.lost_at = -inf  # when users were last told that they lost something
         self.open_for_business = False  # we are a member
         self.marked: list[Lock] = []  # to be looked at in the next turn
         self.resting: list[Lock] = []  # to be asked for in the next turn
@@ -64,7 +65,7 @@ class Turnstile:
         self._clock = clock
         self._knobs = knobs
         self._statistics = statistics
-        self._held_back: dict[Lock, None] = {}  # to be asked for when no link is full
+        self._held_back: dict[Lock, None] = {}  # while a link is full, or without fences
 
     # What users want
 
@@ -83,14 +84,15 @@ class Turnstile:
         slot = lock.free
         if slot is None or not slot.left or slot.shared != waiter.demand.shared:
             return False
-        now = self._clock()
-        if now >= slot.until:
+        now, fences = self._clock(), self._fences
+        fence = fences.highest + 1
+        if now >= slot.until or fence >= fences.limit:
             return False
         lock.free = None
         slot.left -= 1
         slot.users = 1
         lock.holders[waiter] = None
-        waiter.fence = self._fences.next()
+        waiter.fence = fences.highest = fence
         waiter.state = HOLDING
         waiter.since = now
         waiter.lock = lock
@@ -226,9 +228,9 @@ class Turnstile:
                 slot.resting = False
             self.serve(lock)
 
-    def links_are_open(self) -> None:
-        """Requests that were held back may be made, if no link is full any more."""
-        if self._held_back and not self._mail.has_full_links:
+    def go_on(self) -> None:
+        """Ask for what was held back, unless there still is a reason to."""
+        if self._held_back and self._fences.left and not self._mail.has_full_links:
             held_back, self._held_back = self._held_back, {}
             for lock in held_back:
                 self.serve(lock)
@@ -249,6 +251,7 @@ class Turnstile:
             lock.marked = False
         for holder in lost:
             holder.state = State.LOST
+            self.lost_at = self._clock()
         self._statistics.lost += len(lost)
         self._circles.lose_everything()
         for holder in lost:
@@ -300,7 +303,7 @@ class Turnstile:
             if lock.switching:
                 return
             slot = self._room(lock, waiter.demand.shared)
-            if slot is None or self._clock() >= self.deadline:
+            if slot is None or not self._fences.left or self._clock() >= self.deadline:
                 return
             waiters.popleft()
             self._let_in(lock, waiter, slot)
@@ -348,7 +351,7 @@ class Turnstile:
         """Ask for as many as wait; True if something was granted at once."""
         if lock.switching or not (lock.running or lock.may_ask):
             return False
-        if self._mail.has_full_links:
+        if self._mail.has_full_links or not self._fences.left:
             self._held_back[lock] = None
             return False
         wanted = len(lock.waiters)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.numbers import MOST
 
 MemberId = int
-
-MOST_VIEWS = 1 << 31  # numbered higher, they would not fit into fences
 
 
 class Member(NamedTuple):
@@ -29,5 +28,5 @@ class View(NamedTuple):
 def must_be_possible(view: View) -> None:
     """What another member says that it has seen."""
     ids = {member.id for member in view.members}
-    if not 0 <= view.number < MOST_VIEWS or len(ids) < len(view.members):
+    if not 0 <= view.number < MOST or len(ids) < len(view.members):
         raise RemoteError(f"there can be no view {view.number} like this")

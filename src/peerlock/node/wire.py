@@ -172,7 +172,78 @@ class ToPeer(NamedTuple):
 HomeMessage = Open | Reform | Formed | Opened | Refused | Close | Tell | Told | Stale
 EpochMessage = Next | Go | ToPeer
 Message = HomeMessage | EpochMessage | Probe | Probed
-MESSAGES: tuple[type, ...] = Message.__args__
+
+# What stands for each class on the wire, once and for ever: neither a new class nor another
+# order changes it.  The number of a class that is gone (3, 5, 6, 9) is not given again.
+TAGS: dict[type, int] = {
+    Open: 0,
+    Opened: 1,
+    Refused: 2,
+    Close: 4,
+    Probe: 7,
+    Probed: 8,
+    Go: 10,
+    ToPeer: 11,
+    Reform: 12,
+    Formed: 13,
+    Tell: 14,
+    Told: 15,
+    Stale: 16,
+    Next: 17,
+}
+
+# The same for the messages of each algorithm that serves locks, by name.
+_CLOCKS = {"Request": 0, "Reply": 1}
+_QUORUMS = {
+    "Request": 0,
+    "Locked": 1,
+    "Failed": 2,
+    "Inquire": 3,
+    "Relinquish": 4,
+    "Release": 5,
+}
+_TOKEN = {"Request": 0, "Token": 1}
+_PRIVILEGE = {"Request": 0, "Privilege": 1}
+ALGORITHM_TAGS: dict[str, dict[str, int]] = {
+    "central": {"Request": 0, "Permission": 1, "Release": 2},
+    "lamport": {"Request": 0, "Reply": 1, "Release": 2},
+    "ricart-agrawala": _CLOCKS,
+    "ricart-agrawala-bounded": _CLOCKS,
+    "ricart-agrawala-priority": _CLOCKS,
+    "ricart-agrawala-readers-writers": _CLOCKS,
+    "carvalho-roucairol": _CLOCKS,
+    "singhal-dynamic": _CLOCKS,
+    "raymond-k": _CLOCKS,
+    "majority": _QUORUMS,
+    "weighted-majority": _QUORUMS,
+    "maekawa": _QUORUMS,
+    "sanders": _QUORUMS,
+    "kakugawa": _QUORUMS,
+    "agrawal-el-abbadi": {
+        "Request": 0,
+        "Permission": 1,
+        "Inquire": 2,
+        "Yield": 3,
+        "Relinquish": 4,
+        "Down": 5,
+    },
+    "ricart-agrawala-token": _TOKEN,
+    "singhal-heuristic": _TOKEN,
+    "naimi-trehel": _TOKEN,
+    "banerjee-chrysanthis": {**_TOKEN, "LrCollector": 2},
+    "chaudhuri-edward": {**_TOKEN, "LrCollector": 2, "GrCollector": 3},
+    "suzuki-kasami": _PRIVILEGE,
+    "raymond": _PRIVILEGE,
+    "neilsen-mizuno": _PRIVILEGE,
+    "srimani-reddy": _PRIVILEGE,
+    "mizuno-neilsen-rao": {"Request": 0, "Requests": 1, "Acquired": 2, "Privilege": 3},
+}
+
+
+def kinds_of(algorithm: str, messages: tuple[type, ...]) -> dict[type, int | str]:
+    """What stands for each of its messages; one that is not listed is told by its name."""
+    tags = ALGORITHM_TAGS.get(algorithm, {})
+    return {kind: tags.get(kind.__name__, kind.__name__) for kind in messages}
 
 
 class Batch(NamedTuple):
@@ -184,5 +255,6 @@ class Batch(NamedTuple):
     to: MemberId  # a process that was put out and came back is not who it was
     first: int  # the number of the first message
     received: int  # the highest number received from the other side
-    fence: int  # the highest that the sender has seen
+    fence: int  # the highest that the sender knows of
+    limit: int  # every fence below it may be given
     messages: tuple[Message, ...]

@@ -1,35 +1,43 @@
-"""Frames: a length of four bytes, then msgpack.  What does not fit its type is refused."""
+"""Frames: a length of four bytes, then msgpack.  What does not fit its type is refused.
+
+The first frame of a connection says which protocol the other end speaks.  Its first three
+bytes mean the same in every version, so that each can recognise every other: an array, the
+tag of `Hello` or `Ask`, and the version.  VERSION goes up when the bytes of a frame change;
+tests/golden keeps the bytes of each version.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
 from operator import attrgetter, or_
-from typing import Annotated, Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec.structs import astuple
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import is_strange, known
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View
-from peerlock.node.wire import MESSAGES, Batch, Message, ToPeer
+from peerlock.node.wire import TAGS, Batch, Message, ToPeer, kinds_of
 
-VERSION = 1
+VERSION = 3
 
-# Nobody who is in his right mind sends a larger frame.
+# A member sends no larger frame; and before its other end is known, a connection carries
+# none that is larger than a greeting.
 MOST_BYTES = 16 * 1024 * 1024
+GREETING = 4 * 1024
 LENGTH = 4
+VERSION_AT = 2  # in a greeting
 
 
 class Hello(msgspec.Struct, array_like=True, tag=0, frozen=True):
-    """The first frame of every connection between members."""
+    """The first frame of every connection between members; the view follows (`Seen`)."""
 
     version: int
     cluster: str
     sender: MemberId
-    view: View
 
 
 class Seen(msgspec.Struct, array_like=True, tag=1, frozen=True):
@@ -39,16 +47,41 @@ class Seen(msgspec.Struct, array_like=True, tag=1, frozen=True):
 
 
 class Ask(msgspec.Struct, array_like=True, tag=2, frozen=True):
-    """Somebody wants to know what goes on here; he is no member."""
+    """The first frame of a process that is not a member: it asks for the status."""
 
     version: int
     cluster: str
 
 
 class Told(msgspec.Struct, array_like=True, tag=3, frozen=True):
-    """What goes on here."""
+    """The status of a member."""
 
     status: dict[str, Any]
+
+
+class Refusal(msgspec.Struct, array_like=True, tag=5, frozen=True):
+    """To an end whose greeting was not accepted, before the connection is closed."""
+
+    version: int  # that this member speaks
+    why: str
+
+    @property
+    def reason(self) -> str:
+        return self.why if self.version == VERSION else other_version(self.version)
+
+
+class Foreign(NamedTuple):
+    """What is understood of a greeting in another version of the protocol."""
+
+    version: int
+
+
+def other_version(version: int) -> str:
+    upgrade = "it" if version < VERSION else "this member"
+    return (
+        f"it speaks protocol version {version}, this member speaks {VERSION}: "
+        f"upgrade {upgrade}"
+    )
 
 
 def _struct(tag: int, message: type) -> type[msgspec.Struct]:
@@ -56,13 +89,11 @@ def _struct(tag: int, message: type) -> type[msgspec.Struct]:
     hints = get_type_hints(message)
     if message is ToPeer:
         del hints["message"]
-        kind = Annotated[int, msgspec.Meta(ge=0)]
-        hints |= {"kind": kind, "content": msgspec.Raw}
+        hints |= {"kind": int | str, "content": msgspec.Raw}
     fields = list(hints.items())
     return msgspec.defstruct(message.__name__, fields, array_like=True, tag=tag)
 
 
-TAGS = {message: tag for tag, message in enumerate(MESSAGES)}
 STRUCTS = {message: _struct(tag, message) for message, tag in TAGS.items()}
 ORIGINALS = {struct: message for message, struct in STRUCTS.items()}
 TO_PEER = TAGS[ToPeer]
@@ -82,9 +113,10 @@ Bundle: Any = msgspec.defstruct(
 )
 
 encoder = msgspec.msgpack.Encoder()
-frames: Any = msgspec.msgpack.Decoder(Hello | Seen | Ask | Told | Bundle)
+frames: Any = msgspec.msgpack.Decoder(Hello | Seen | Ask | Told | Refusal | Bundle)
+greetings = msgspec.msgpack.Decoder(Hello | Ask | Refusal)
 
-Frame = Hello | Seen | Ask | Told | Batch
+Frame = Hello | Seen | Ask | Told | Refusal | Batch
 
 
 class Garbage(RemoteError):
@@ -123,16 +155,23 @@ def _bare(message: Message) -> tuple[Any, ...]:
 TakeApart = Callable[[Any], tuple[Any, ...]]
 
 
-class Kinds(dict[str, dict[type, tuple[int, TakeApart]]]):
-    """By algorithm: the number of each type of message, and how to take it apart."""
+class Kinds(dict[str, dict[type, tuple[int | str, TakeApart]]]):
+    """By algorithm: what stands for each type of message, and how to take it apart."""
 
-    def __missing__(self, name: str) -> dict[type, tuple[int, TakeApart]]:
-        types = algorithm(name).peer.messages
-        self[name] = {kind: (i, _taking_apart(kind)) for i, kind in enumerate(types)}
+    def __missing__(self, name: str) -> dict[type, tuple[int | str, TakeApart]]:
+        tags = kinds_of(name, _message_types(name))
+        self[name] = {kind: (tag, _taking_apart(kind)) for kind, tag in tags.items()}
         return self[name]
 
 
 KINDS = Kinds()
+
+
+def _message_types(name: str) -> tuple[type, ...]:
+    entry = known(name)
+    if entry is None:
+        raise UsageError(f"this process has not asked for an algorithm {name}")
+    return entry.peer.messages
 
 
 def _taking_apart(kind: type) -> TakeApart:
@@ -150,8 +189,26 @@ REFUSALS = (
     UnicodeDecodeError,
     RecursionError,
     UsageError,  # no such algorithm
-    IndexError,  # no such type of message
+    KeyError,  # no such type of message
 )
+
+
+def version_of(body: bytes | memoryview) -> int | None:
+    """Which version of the protocol a Hello or an Ask speaks, whatever follows."""
+    if len(body) <= VERSION_AT or body[0] & 0xF0 != 0x90 or body[1] not in (0, 2):
+        return None
+    return body[VERSION_AT] if body[VERSION_AT] < 0x80 else None
+
+
+def decode_greeting(body: bytes | memoryview) -> Hello | Ask | Refusal | Foreign:
+    """The first frame of a connection; of a Foreign one, its first bytes are enough."""
+    version = version_of(body)
+    if version is not None and version != VERSION:
+        return Foreign(version)
+    try:
+        return greetings.decode(body)  # type: ignore[no-any-return]
+    except REFUSALS as error:
+        raise Garbage(str(error)) from None
 
 
 def decode(body: bytes | memoryview) -> Frame:
@@ -175,15 +232,23 @@ def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
     *head, kind, content = astuple(struct)
-    make, decoder = MAKERS[struct.algorithm][kind]
+    makers = MAKERS[struct.algorithm]
+    if not makers and is_strange(struct.algorithm):
+        return named(ToPeer, (*head, None))  # type: ignore[no-any-return]  # the node refuses it
+    make, decoder = makers[kind]
     return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
 
 
-class Makers(dict[str, list[tuple[type, msgspec.msgpack.Decoder[Any]]]]):
-    """By algorithm: each type of message, and a decoder of its fields."""
+class Makers(dict[str, dict[int | str, tuple[type, msgspec.msgpack.Decoder[Any]]]]):
+    """By algorithm and tag: each type of message, and a decoder of its fields."""
 
-    def __missing__(self, name: str) -> list[tuple[type, msgspec.msgpack.Decoder[Any]]]:
-        self[name] = [(kind, _decoder(kind)) for kind in algorithm(name).peer.messages]
+    def __missing__(
+        self, name: str
+    ) -> dict[int | str, tuple[type, msgspec.msgpack.Decoder[Any]]]:
+        if is_strange(name):
+            return {}
+        tags = kinds_of(name, _message_types(name))
+        self[name] = {tag: (kind, _decoder(kind)) for kind, tag in tags.items()}
         return self[name]
 
 

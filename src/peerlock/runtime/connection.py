@@ -1,21 +1,39 @@
-"""One connection: bytes become frames, and frames bytes."""
+"""One connection: bytes become frames, and frames bytes.
+
+Until its other end is known (`welcome`), a connection takes nothing but a greeting of a few
+kilobytes, and has a buffer of that size: strangers may come in any number.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from peerlock.core.peer import RemoteError
-from peerlock.runtime.codec import LENGTH, MOST_BYTES, Frame, Garbage, decode, encode
+from peerlock.runtime.codec import (
+    GREETING,
+    LENGTH,
+    MOST_BYTES,
+    VERSION_AT,
+    Foreign,
+    Frame,
+    Garbage,
+    decode,
+    decode_greeting,
+    encode,
+    version_of,
+)
 
 AT_ONCE = 64 * 1024  # bytes
+Admits = Callable[[socket.socket], bool]
 NOTHING = memoryview(b"")
 
 
 class Listener(Protocol):
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         """One has come.  A RemoteError ends the connection."""
 
     def closed(self, connection: Connection) -> None:
@@ -29,24 +47,46 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._transport: asyncio.Transport | None = None
-        self._arrived = NOTHING  # strangers may come in any number, and say nothing
+        self._arrived = NOTHING
+        self._decode: Callable[[bytes], Frame | Foreign] = decode_greeting
+        self._most = GREETING
         self._incomplete = bytearray()  # the beginning of a frame
         self._needed = LENGTH  # how much of it must be there before we look at it again
         self._ended = self._lost = False
         self.error: Exception | None = None  # that has ended it
         self.cut: Callable[[], None] | None = None  # ends what has not begun
-        self.admits: Callable[[asyncio.BaseTransport], bool] = lambda transport: True
+        self.admits: Admits = lambda peer: True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._arrived = memoryview(bytearray(AT_ONCE))
-        if self._ended or not self.admits(transport):
+        self._make_buffer()
+        if self._ended or not self._is_admitted():
             self.end()
+
+    def _is_admitted(self) -> bool:
+        """If that cannot be found out, it is not."""
+        assert self._transport is not None
+        try:
+            return self.admits(self._transport.get_extra_info("socket"))
+        except Exception:
+            return False
+
+    def welcome(self) -> None:
+        """Its other end is known: every frame is heard from now on."""
+        self._decode = decode
+        self._most = MOST_BYTES
+        self._make_buffer()
+
+    def _make_buffer(self) -> None:
+        if self._transport is not None:
+            self._arrived = memoryview(bytearray(min(self._most, AT_ONCE)))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self._ended:
+            return
         data = bytes(self._arrived[:nbytes])
         if self._incomplete:
             self._incomplete += data
@@ -57,22 +97,28 @@ class Connection(asyncio.BufferedProtocol):
             self._needed = LENGTH
         start, end = 0, len(data)
         try:
-            while end - start >= LENGTH:
+            while end - start >= LENGTH and not self._ended:
                 length = int.from_bytes(data[start : start + LENGTH], "big")
-                if length > MOST_BYTES:
-                    raise Garbage(f"a frame of {length:,} bytes")
+                if length > self._most:
+                    self._refuse_length(length, data[start + LENGTH :])
                 if end - start < LENGTH + length:
                     self._needed = LENGTH + length
                     break
                 start += LENGTH
-                frame = decode(data[start : start + length])
+                frame = self._decode(data[start : start + length])
                 start += length
                 self._listener.frame(self, frame)
         except RemoteError:
-            self.end()
+            self._end_unless_finished()
             return
         if start < end:
             self._incomplete += data[start:]
+
+    def _refuse_length(self, length: int, beginning: bytes) -> NoReturn:
+        """A greeting of another version may be longer than ours, and is answered."""
+        if self._decode is decode_greeting and version_of(beginning) is not None:
+            self._listener.frame(self, decode_greeting(beginning[: VERSION_AT + 1]))
+        raise Garbage(f"a frame of {length:,} bytes")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = self.cut = None
@@ -102,9 +148,15 @@ class Connection(asyncio.BufferedProtocol):
         elif self.cut is not None:
             self.cut()
 
+    def _end_unless_finished(self) -> None:
+        """Whoever refuses with a word wants it to arrive."""
+        if not self._ended:
+            self.end()
+
     def finish(self) -> None:
-        """End it when all that was sent has gone out."""
+        """End it when all that was sent has gone out; nothing is heard any more."""
         if self._transport is not None:
+            self._ended = True
             self._transport.close()
         else:
             self.end()

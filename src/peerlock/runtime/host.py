@@ -1,7 +1,15 @@
-"""What a real process does for its node: connections, time, membership.
+"""What a real process does for its node: sockets, timers, and questions to the engine.
 
-Step, drain, then await: the node is stepped by one thread at a time, under `guard`, and
-never across an await.  Whatever follows from a step is carried out by `flush`.
+What to do, and when, is decided by the node and its presence, which are pure; a host tells
+them what happens and carries out what they want.  It has no policy of its own.
+
+Step, drain, then await: node and presence are stepped by one thread at a time, under
+`guard`, and never across an await.  Whatever follows from a step of the node is carried out
+by `flush`, from a step of the presence by `_tell`, both in the loop's thread.
+
+Leases are counted on `membership.clock`, which goes on while the machine is suspended; the
+timers of event loops do not.  So a timer that is set is compared with the lease clock at
+every occasion, and set again by the difference.
 """
 
 from __future__ import annotations
@@ -11,58 +19,65 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from math import inf
 from typing import Any, TypeVar, cast
 
+from peerlock.core.errors import Deadlock
 from peerlock.core.peer import RemoteError
+from peerlock.membership import clock
 from peerlock.membership.engine import (
     BetweenMachines,
     ClusterError,
     Engine,
     Gone,
-    Renewed,
     Watching,
 )
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node, NotHeld
+from peerlock.node.presence import (
+    BeFound,
+    Dial,
+    HangUp,
+    Join,
+    LeaseUntil,
+    Leave,
+    PassOn,
+    Presence,
+    Question,
+    Renew,
+    Reserve,
+)
 from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
-from peerlock.runtime.codec import VERSION, Ask, Frame, Garbage, Hello, Seen, Told
+from peerlock.runtime.codec import (
+    VERSION,
+    Ask,
+    Foreign,
+    Frame,
+    Garbage,
+    Hello,
+    Refusal,
+    Seen,
+    Told,
+)
 from peerlock.runtime.connection import Connection
+from peerlock.runtime.door import Caller, Door
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
 T = TypeVar("T")
 
-# A look at the members when nothing calls for it, in seconds; and how soon we try again to
-# reach somebody who is still a member.
-POLL = 1.0
-RETRY = 0.001
-RETRY_AT_MOST = 0.5
+# A timer is set anew if it is off by more than this many seconds, and set for no less:
+# uvloop counts milliseconds, and may call up to one before the time.
+PRECISION = 0.001
 
-# A view that is not entered within so many seconds is worth a word.
-SLOW = 2.0
-
-# So many connections may be open whose other end has not said who it is, and so long.
-MOST_UNKNOWN = 128
-
-# Who leaves gives others so many seconds to hear his last words.
+# Members that hear last words have this many seconds for it.
 PARTING = 0.5
 PATIENCE = 10.0
 
-
-class Way:
-    """To one member: a connection, or the attempt to make one."""
-
-    __slots__ = ("again", "connection", "dialling", "pause", "since", "trouble")
-
-    def __init__(self) -> None:
-        self.connection: Connection | None = None
-        self.again = False  # there has been a connection before
-        self.dialling = False
-        self.pause = RETRY
-        self.since = -inf  # when the last connection was made
-        self.trouble: Exception | None = None  # why it could not be reached
+# To a signal handler, in the middle of a step.
+INTERRUPTED = "the signal interrupted peerlock: set a flag, and do this after the handler"
 
 
 class Host:
@@ -74,33 +89,33 @@ class Host:
         describe: Callable[[Node], dict[str, Any]] = lambda node: {},
     ) -> None:
         self.engine = engine
-        self.node = Node(time.monotonic, knobs)
-        self.guard = threading.Lock()
+        self.node = Node(clock.now, knobs)
+        self.presence = Presence(
+            self.node,
+            time.time,
+            engine.lease,
+            watching=isinstance(engine, Watching),
+            between_machines=isinstance(engine, BetweenMachines),
+        )
+        self.guard = threading.RLock()
+        self.stepping = False  # who has the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where others reach us, once we have started
         self.describe = describe
-        self._trouble: ClusterError | None = None  # why we cannot renew, while we cannot
-        self.strangers = 0  # who came, and did not say who they are, or are not ours
+        self.door = Door()
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
-        self._ways: dict[MemberId, Way] = {}
+        self._lines: dict[MemberId, Connection] = {}  # that we made, and are up
+        self._dialling: dict[MemberId, Connection] = {}
         self._incoming: dict[Connection, MemberId] = {}
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
-        # Who has not said who they are, and when we are tired of them.
-        self._unknown: dict[Connection, asyncio.TimerHandle] = {}
-        self._addresses: dict[MemberId, str] = {}
-        self._seen_at = inf  # when we saw the view
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._newest = View(0, ())  # of the views that came while we were out
-        self._looking = False
-        self._look_again = False
+        self._timer: asyncio.TimerHandle | None = None
         self._turning = False
         self._told_to_flush = False
         self._stopped = False
         self._leaving: asyncio.Task[None] | None = None
-        self._end_of_lease: asyncio.TimerHandle | None = None
-        self._others_wait_until = -inf  # when nobody renews it, our place is free
         self.started = False
         self.loop = cast(asyncio.AbstractEventLoop, None)  # until we have started
 
@@ -117,31 +132,30 @@ class Host:
             self.address = await self.transport.listen(self._accept)
             if isinstance(self.engine, BetweenMachines):
                 await must_be_welcome(self.engine, self.transport)
-            await self._join()
+            question = self.step(self.presence.start, self.address)
+            self._tell(await self._answered(question))
         except BaseException:
             self._close()
             raise
-        self._spawn(self._tick())
 
     async def stop(self) -> None:
         """Leave properly; what is held is given back.
 
-        Whoever does not want to wait for that may go, and we leave all the same: others
-        would wait for a member that neither answers nor dies.
+        A caller that does not wait for that may be cancelled, and we leave all the same:
+        others would wait for a member that neither answers nor dies.
         """
         if not self._stopped and self.started:
-            me = self.node.me
             with self.guard:
                 self._stopped = True
-                self.node.lose_everything()
+                question = self.presence.leave()
                 for waiter in list(self.node.waiting()):
                     self.node.give_up(waiter)
                     waiter.abandon()
-            self._leaving = self.loop.create_task(self._leave(me))
+            self._leaving = self.loop.create_task(self._leave(question))
         if self._leaving is not None:
             await asyncio.shield(self._leaving)
 
-    async def _leave(self, me: MemberId) -> None:
+    async def _leave(self, question: Leave) -> None:
         try:
             self.transport.hide()
             tasks = list(self._tasks)
@@ -149,8 +163,7 @@ class Host:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.sleep(0)  # whoever was on his way is here, before we close
-            view = await self.engine.leave(me)
-            self._spread(view)
+            self._tell(await self._answered(question))
         except ClusterError:
             pass  # they find out by themselves
         finally:
@@ -169,8 +182,8 @@ class Host:
 
     def _close(self) -> None:
         self._stopped = True
-        if self._end_of_lease:
-            self._end_of_lease.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self.transport.close()
         for connection in self._connections:
             connection.finish()
@@ -196,38 +209,35 @@ class Host:
     @property
     def trouble(self) -> ClusterError | None:
         """What keeps us from working as we should, if anything does."""
-        if self._trouble or self.transport.trouble:
-            return self._trouble or self.transport.trouble
-        for member, way in self._ways.items():
-            if way.trouble and way.pause == RETRY_AT_MOST:
-                where = self._addresses.get(member)
-                reason = words(way.trouble)
-                return ClusterError(f"cannot reach the member at {where}: {reason}")
-        if time.monotonic() - self._seen_at > SLOW:
-            for member in self.node.awaited - {self.node.me}:
-                where = self._addresses.get(member)
-                return ClusterError(f"all wait for the member at {where}, which is silent")
-        return None
+        trouble = self.presence.trouble
+        if trouble:
+            return ClusterError(trouble)
+        return self.transport.trouble or self.door.trouble
 
     # Steps
 
     def step(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Of the node: whole, or it counts as none.
+        """Of the node or its presence: whole, or it counts as none.
 
         If it ends in the middle, by Ctrl-C or by a fault of ours, nobody knows how much of
-        it was done.  So the node does what it does when its lease has run out: it loses
-        what it holds, and joins again.
+        it was done: the presence is told, and loses what the node holds.  A signal handler
+        that runs in the middle of one is refused.
         """
         with self.guard:
+            if self.stepping:
+                raise Deadlock(INTERRUPTED)
             try:
+                self.stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
-            except BaseException:
-                self.node.lose_everything()
+            except BaseException as error:
+                self.presence.stumbled(repr(error))
                 with contextlib.suppress(RuntimeError):  # the loop may be closed
-                    self.loop.call_soon_threadsafe(self._mind_loss)
+                    self.loop.call_soon_threadsafe(self._carry_out)
                 raise
+            finally:
+                self.stepping = False
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
@@ -238,14 +248,17 @@ class Host:
             if node.wants_turn and not self._turning:
                 self._turning = True
                 self.loop.call_soon(self._turn)
+        lines = self._lines
         for member, batch in batches:
-            way = self._ways.get(member)
-            if way is not None and way.connection is not None:
-                way.connection.send(batch)
+            connection = lines.get(member)
+            if connection is not None:
+                connection.send(batch)
             else:
-                self._dial(member)
+                self._tell(self.presence.wanted, member)
         if node.waits_for_view:
             self._look_soon()
+        elif node.wants_fences:
+            self._tell(self.presence.fences_run_low)
 
     def flush_if_needed(self) -> None:
         """The same; quick when there is nothing to do, as after most releases."""
@@ -267,234 +280,159 @@ class Host:
         self.flush()
         self._mind_loss()
 
-    def _see(self, view: View) -> None:
-        if not self.node.member:  # we are about to join again, and then need the newest
-            self._newest = max(self._newest, view)
-        elif view.number > self.node.view.number:
-            self.step(self.node.see, view)
-            self._go_with(view)
+    # The presence
 
-    def _go_with(self, view: View) -> None:
-        self._addresses = {member.id: member.address for member in view.members}
-        self._seen_at = time.monotonic()
-        for member in [m for m in self._ways if m not in self._addresses]:
-            way = self._ways.pop(member)
-            if way.connection:
-                way.connection.finish()
-        self.flush()
-        self._mind_loss()
+    def _tell(self, what: Callable[..., None], *arguments: Any) -> None:
+        """The presence what has happened, and carry out what follows from it."""
+        try:
+            self.step(what, *arguments)
+        finally:
+            self._carry_out()
+        if self.must_be_flushed():
+            self.flush()
+
+    def _carry_out(self) -> None:
+        with self.guard:
+            effects, wake_at = self.presence.drain(), self.presence.wake_at
+        for effect in effects:
+            try:
+                CARRIERS[type(effect)](self, effect)
+            except Exception as error:  # the others are carried out all the same
+                self._fault(f"{type(effect).__name__} cannot be carried out", error)
+        self._set_timer(wake_at)
+
+    def _set_timer(self, at: float) -> None:
+        due = self.loop.time() + max(at - clock.now(), PRECISION)
+        if self._timer is not None:
+            if abs(self._timer.when() - due) <= PRECISION and not self._stopped:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if at < inf and not self._stopped:
+            self._timer = self.loop.call_at(due, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._tell(self.presence.wake)
 
     def _mind_loss(self) -> None:
         """If we are out, get in again; those who wait here still do."""
-        if not self.node.member and not self._stopped:
+        if not self.node.member:
             self._look_soon()
 
-    # Membership
-
-    async def _join(self) -> None:
-        joined = await self.engine.join(self.address, self.node.view.number)
-        for way in self._ways.values():  # whoever knew us knew us under another number
-            if way.connection:
-                way.connection.finish()
-        self._ways.clear()
-        self._renewed_until(joined.deadline)
-        self.step(self.node.see, joined.view, joined.me)
-        self._others_wait_until = joined.deadline
-        self._go_with(joined.view)
-        self._spread(joined.view)
-        self._see(self._newest)
-
-    async def _tick(self) -> None:
-        pause = POLL if self.engine.lease is None else min(POLL, self.engine.lease / 5)
-        while True:
-            await asyncio.sleep(pause)
-            await self._be_found()
-            self.step(self.node.tick)
-            self.flush()
-            self._look_soon()
-
-    async def _be_found(self) -> None:
-        """Somebody may have removed our socket; who cannot reach us would wait for ever."""
-        if not self.transport.can_be_found():
-            try:
-                await self.transport.listen(self._accept)
-            except ClusterError as error:
-                self._trouble = error
+    def _look_soon(self) -> None:
+        self._tell(self.presence.look)
 
     def _heard(self, view: View | None) -> None:
         """The engine has seen something change."""
         if view is None:
             self._look_soon()
         else:
-            self._see(view)
+            self._tell(self.presence.heard, view)
 
-    def _look_soon(self) -> None:
-        """Renew, and see whether somebody is gone; one at a time."""
-        if self._looking:
-            self._look_again = True
-        elif not self._stopped:
-            self._looking = True
-            self._spawn(self._look())
+    # What the presence wants
 
-    def _suspect_death(self) -> None:
-        """Somebody cannot be reached.  Whoever keeps the members knows, and may tell us
-        by itself: then a hundred of us need not ask, again and again."""
-        if not isinstance(self.engine, Watching):
-            self._look_soon()
+    def _put(self, question: Question) -> None:
+        self._spawn(self._ask(question))
 
-    async def _look(self) -> None:
+    async def _ask(self, question: Question) -> None:
+        """The engine, and tell the presence what it says."""
         try:
-            while not self._stopped:
-                self._look_again = False
-                await self._look_once()
-                if not self._look_again:
-                    return
+            answer = await self._answered(question)
         except ClusterError as error:
-            self._trouble = error
-            if isinstance(error, Gone):
-                with self.guard:
-                    self.node.lose_everything()
-                self.loop.call_soon(self._mind_loss)  # once this look is over
-        finally:
-            self._looking = False
+            gone = isinstance(error, Gone)
+            answer = partial(self.presence.failed, str(error), gone)
+        except Exception as error:
+            self._fault("a question to the membership engine has failed", error)
+            answer = partial(self.presence.failed, repr(error))
+        self._tell(answer)
 
-    async def _look_once(self) -> None:
-        if not self.node.member:
-            await self._join_again()
+    async def _answered(self, question: Question) -> Callable[[], None]:
+        """What is to be told to the presence."""
+        engine, presence = self.engine, self.presence
+        match question:
+            case Join(address, beyond):
+                view, me, deadline = await engine.join(address, beyond)
+                return partial(presence.joined, view, me, deadline, engine.lease)
+            case Renew(me):
+                view, deadline, changed, trouble = await engine.renew(me)
+                reason = str(trouble) if trouble else ""
+                return partial(presence.renewed, view, deadline, changed, reason)
+            case Reserve():
+                return partial(presence.reserved, await engine.reserve())
+            case Leave(me):
+                return partial(presence.left, await engine.leave(me))
+
+    def _dial(self, effect: Dial) -> None:
+        connection = self._dialling[effect.member] = Connection(self)
+        self._spawn(self._connect(*effect, connection))
+
+    async def _connect(
+        self, member: MemberId, address: str, connection: Connection
+    ) -> None:
+        reason = ""
+        try:
+            await self.transport.connect(address, connection)
+            if not connection.is_open:
+                raise ConnectionResetError
+        except Exception as error:
+            if not isinstance(error, OSError | ValueError):  # an address may be nonsense
+                self._fault("a member could not be dialled", error)
+            reason = words(error)
+        if self._dialling.get(member) is not connection:  # it was hung up meanwhile
+            self._connections.add(connection)
+            connection.end()
             return
-        me = self.node.me
-        renewed = await self.engine.renew(me)
-        self._trouble = renewed.trouble
-        if self.node.fences_run_out:
-            renewed = Renewed(await self.engine.renumber(), renewed.deadline, True)
-        if me == self.node.me and renewed.deadline > -inf:
-            self._renewed_until(renewed.deadline)
-        self._see(renewed.view)
-        if renewed.changed:
-            self._spread(renewed.view)
-        if not self.node.member:
-            await self._join_again()
+        del self._dialling[member]
+        if reason:
+            self._tell(self.presence.unreachable, member, reason)
+        else:
+            self._connected(member, connection)
 
-    async def _join_again(self) -> None:
-        """Who joins gives up its old place, and what it held there is free for others.
+    def _connected(self, member: MemberId, connection: Connection) -> None:
+        self._connections.add(connection)
+        self._lines[member] = connection
+        node = self.node
+        connection.send(Hello(VERSION, self.engine.cluster, node.me))
+        connection.send(Seen(node.view))
+        self._tell(self.presence.connected, member)
 
-        Our users have been told a margin before that, so as to stop in time: they must
-        have it, however soon we could be in again.
-        """
-        left = self._others_wait_until - time.monotonic()
-        if self.engine.lease is not None and 0 < left <= margin(self.engine.lease):
-            await asyncio.sleep(left)
-        await self._join()
+    def _hang_up(self, effect: HangUp) -> None:
+        self._dialling.pop(effect.member, None)
+        connection = self._lines.pop(effect.member, None)
+        if connection is not None:
+            connection.finish()
 
-    def _renewed_until(self, deadline: float) -> None:
-        """Our users lose what they hold a little before others can have it."""
-        if deadline == inf:
-            return
-        assert self.engine.lease is not None
-        if self.node.member:
-            self._others_wait_until = deadline
-        deadline -= margin(self.engine.lease)
-        with self.guard:
-            self.node.renewed(deadline)
-        self.on_renewal(deadline)
-        if self._end_of_lease:
-            self._end_of_lease.cancel()
-        # Loops count on the clock that time.monotonic reads.
-        self._end_of_lease = self.loop.call_at(deadline, self._lease_ends)
+    def _pass_on(self, effect: PassOn) -> None:
+        self._lines[effect.member].send(Seen(effect.view))
 
-    def _lease_ends(self) -> None:
-        with self.guard:
-            too_early = self.node.check_lease()
-        if too_early:  # uvloop counts milliseconds, and may call up to one before the time
-            self._end_of_lease = self.loop.call_later(0.001, self._lease_ends)
-        self._mind_loss()
+    def _be_found(self, effect: BeFound) -> None:
+        """Our socket may be gone; others could not reach us, and would wait for ever."""
+        try:
+            if self.transport.can_be_found():
+                self.step(self.presence.found)
+            else:
+                self._spawn(self._listen())
+        except OSError as error:
+            self.step(self.presence.hidden, f"cannot be reached by others: {words(error)}")
 
-    def _spread(self, view: View) -> None:
-        """Tell the members of a view that we were the first to see."""
-        for member in view.members:
-            if member.id != self.node.me:
-                way = self._ways.get(member.id)
-                if way is not None and way.connection is not None:
-                    way.connection.send(Seen(view))
-                elif not self._stopped:
-                    self._dial(member.id)
+    async def _listen(self) -> None:
+        try:
+            await self.transport.listen(self._accept)
+        except (OSError, ClusterError) as error:
+            self.step(self.presence.hidden, f"cannot be reached by others: {words(error)}")
 
     # Connections
 
-    def _accept(self) -> Connection:
-        """Strangers may come in any number; they must not take all descriptors."""
-        connection = Connection(self)
+    def _accept(self, caller: Caller) -> None:
         if self._stopped:
-            connection.end()
-            return connection
-        self._connections.add(connection)
-        tired = self.loop.call_later(PATIENCE, self._tired_of, connection)
-        self._unknown[connection] = tired
-        if len(self._unknown) > MOST_UNKNOWN:
-            self._tired_of(next(iter(self._unknown)))
-        return connection
-
-    def _tired_of(self, connection: Connection) -> None:
-        self._count_stranger(connection)
-        connection.end()
-
-    def _count_stranger(self, connection: Connection) -> None:
-        if self._is_unknown_no_more(connection):
-            self.strangers += 1
-
-    def _is_unknown_no_more(self, connection: Connection) -> bool:
-        """Whether it was, until now."""
-        tired = self._unknown.pop(connection, None)
-        if tired is not None:
-            tired.cancel()
-        return tired is not None
-
-    def _dial(self, member: MemberId) -> None:
-        way = self._ways.setdefault(member, Way())
-        if not way.dialling and member in self._addresses and not self._stopped:
-            way.dialling = True
-            self._spawn(self._connect(member, way))
-
-    async def _connect(self, member: MemberId, way: Way) -> None:
-        """Until it is reached, or no member any more."""
-        if self.loop.time() - way.since < RETRY_AT_MOST:
-            await self._pause(way)  # it let us in and then did not want us
-        else:
-            way.pause = RETRY
-        while self._ways.get(member) is way and not self._stopped:
-            connection = Connection(self)
-            try:
-                await self.transport.connect(self._addresses[member], connection)
-                if not connection.is_open:
-                    raise ConnectionResetError
-            except (OSError, ValueError) as error:  # an address may be nonsense
-                way.trouble = error
-                self._suspect_death()
-                await self._pause(way)
-                continue
-            way.trouble = None
-            way.dialling = False
-            way.since = self.loop.time()
-            self._connected(member, way, connection)
+            caller.peer.close()
             return
-
-    async def _pause(self, way: Way) -> None:
-        await asyncio.sleep(way.pause)
-        way.pause = min(2 * way.pause, RETRY_AT_MOST)
-
-    def _connected(self, member: MemberId, way: Way, connection: Connection) -> None:
+        connection = Connection(self)
         self._connections.add(connection)
-        if self._ways.get(member) is not way:
-            connection.end()
-            return
-        way.connection = connection
-        node = self.node
-        connection.send(Hello(VERSION, self.engine.cluster, node.me, node.view))
-        self.step(node.connected, member, way.again)
-        way.again = True
-        self.flush()
+        self.door.wait(connection, caller)
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         sender = self._incoming.get(connection)
         if sender is None:
             self._first_frame(connection, frame)
@@ -507,28 +445,35 @@ class Host:
                 self._mind_loss()
         elif type(frame) is Seen:
             must_be_possible(frame.view)
-            self._see(frame.view)
+            self._tell(self.presence.heard, frame.view)
         else:
             raise Garbage("a frame that has no place here")
 
-    def _first_frame(self, connection: Connection, frame: Frame) -> None:
-        if isinstance(frame, Hello | Ask):
-            expected = (VERSION, self.engine.cluster)
-            if (frame.version, frame.cluster) == expected and not self._stopped:
-                if isinstance(frame, Ask):
-                    self._answer(connection)
-                    return
-                must_be_possible(frame.view)
-                self._is_unknown_no_more(connection)
-                self._incoming[connection] = frame.sender
-                self._see(frame.view)
-                return
-        raise Garbage("a stranger")
+    def _first_frame(self, connection: Connection, frame: Frame | Foreign) -> None:
+        if isinstance(frame, Foreign):
+            self.door.refuse(connection, frame)
+        elif isinstance(frame, Refusal):
+            self._refused(connection, frame)
+        elif not isinstance(frame, Hello | Ask) or self._stopped:
+            raise Garbage("a frame that has no place here")
+        elif frame.version != VERSION or frame.cluster != self.engine.cluster:
+            raise Garbage("a stranger")
+        elif isinstance(frame, Ask):
+            self._answer(connection)
+        else:
+            self.door.pass_in(connection, member=True)
+            self._incoming[connection] = frame.sender
+
+    def _refused(self, connection: Connection, refusal: Refusal) -> None:
+        for member, line in self._lines.items():
+            if line is connection and refusal.version != VERSION:
+                self.step(self.presence.refused, member, refusal.reason)
+        connection.end()
 
     def _answer(self, connection: Connection) -> None:
         with self.guard:
             told = Told(self.describe(self.node))
-        self._is_unknown_no_more(connection)
+        self.door.pass_in(connection)
         connection.send(told)
         connection.finish()
         self.loop.call_later(PATIENCE, connection.end)  # if it does not want to hear it
@@ -537,17 +482,16 @@ class Host:
         self._connections.discard(connection)
         if not self._connections:
             self._parted.set()
-        self._count_stranger(connection)
-        member = self._incoming.pop(connection, None)
-        for other, way in self._ways.items():
-            if way.connection is connection:
-                way.connection = None
-                member = other
-                if other in self._addresses:
-                    self._dial(other)
+        self.door.closed(connection)
+        if (sender := self._incoming.pop(connection, None)) is not None:
+            self._tell(self.presence.suspect, sender)
+        for member, line in self._lines.items():
+            if line is connection:
+                del self._lines[member]
+                self._tell(self.presence.disconnected, member)
                 break
-        if member in self._addresses:
-            self._suspect_death()
+
+    # Tasks
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work)
@@ -558,11 +502,26 @@ class Host:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            self.loop.call_exception_handler(
-                {"message": "peerlock: a task has failed", "exception": error, "task": task}
-            )
+            self._report("a task has failed", error)
+
+    def _fault(self, what: str, error: Exception) -> None:
+        """Which nobody foresaw, and which leaves the node as it was."""
+        self._report(what, error)
+        self.step(self.presence.faulted, repr(error))
+
+    def _report(self, what: str, error: BaseException) -> None:
+        self.loop.call_exception_handler(
+            {"message": f"peerlock: {what}", "exception": error}
+        )
 
 
-def margin(lease: float) -> float:
-    """How long before its end a lease counts as run out."""
-    return min(0.5, lease / 10)
+CARRIERS: dict[type, Callable[[Host, Any], None]] = {
+    Join: Host._put,
+    Renew: Host._put,
+    Reserve: Host._put,
+    Dial: Host._dial,
+    HangUp: Host._hang_up,
+    PassOn: Host._pass_on,
+    LeaseUntil: lambda host, effect: host.on_renewal(effect.deadline),
+    BeFound: Host._be_found,
+}

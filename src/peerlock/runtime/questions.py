@@ -9,26 +9,42 @@ from typing import Any
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine
 from peerlock.node.views import Member
-from peerlock.runtime.codec import VERSION, Ask, Frame, Told
+from peerlock.runtime.codec import VERSION, Ask, Foreign, Frame, Refusal, Told
 from peerlock.runtime.connection import Connection
+from peerlock.runtime.door import BUSY
 from peerlock.runtime.transport import Transport
 
 PATIENCE = 1.0  # seconds for a member to answer
 
-# Before one joins, so many members are asked whether they talk with it, and so often.
+# Before a process joins, it asks this many members whether they talk with it, this often;
+# more often if they are busy: a flood of strangers should not keep it out.
 ASKED = 4
 ATTEMPTS = 3
+ATTEMPTS_IF_BUSY = 12
+
+
+CLOSED = (
+    "it has closed the connection; do all use the same certificates, or none, "
+    "and the same version of peerlock?"
+)
 
 
 class Refused(ConnectionError):
     """It is there, and does not want to talk with us."""
 
 
+class Busy(Refused):
+    """It has no time for us now."""
+
+
 class Asker:
     def __init__(self) -> None:
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.Future()
 
-    def frame(self, connection: Connection, frame: Frame) -> None:
+    def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
+        if isinstance(frame, Refusal) and not self.answer.done():
+            busy = frame.version == VERSION
+            self.answer.set_exception((Busy if busy else Refused)(frame.reason))
         if not isinstance(frame, Told):
             raise RemoteError("no answer")
         if not self.answer.done():
@@ -43,6 +59,7 @@ async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, A
     """What goes on at a member, as it says; OSError if it does not."""
     asker = Asker()
     connection = Connection(asker)
+    connection.welcome()
     async with asyncio.timeout(PATIENCE):
         try:
             await transport.connect(member.address, connection)
@@ -75,20 +92,20 @@ async def must_be_welcome(engine: Engine, transport: Transport) -> None:
     One that answers is enough; those that cannot be reached may be dead, and one that
     hangs up may be about to leave.
     """
-    refusal = None
-    for attempt in range(ATTEMPTS):
-        await asyncio.sleep(attempt / ATTEMPTS)
+    for attempt in range(ATTEMPTS_IF_BUSY):
+        await asyncio.sleep(min(attempt / ATTEMPTS, 1.0))
         members = (await engine.read()).members[:ASKED]
         refusal = await refused_by_all(members, engine.cluster, transport)
         if refusal is None:
             return
-    assert refusal is not None
-    raise refusal
+        if attempt + 1 >= ATTEMPTS and not isinstance(refusal, Busy):
+            break
+    raise ClusterError(f"the members do not talk with us: {refusal}")
 
 
 async def refused_by_all(
     members: tuple[Member, ...], cluster: str, transport: Transport
-) -> ClusterError | None:
+) -> Refused | None:
     """Why, if one does not talk with us, and nobody else does, either."""
     refusal = None
     tasks = [asyncio.create_task(answer_of(m, cluster, transport)) for m in members]
@@ -102,16 +119,12 @@ async def refused_by_all(
     finally:
         for task in tasks:
             task.cancel()
-    if refusal is None:
-        return None
-    return ClusterError(
-        f"the members do not talk with us: {refusal}; do all use the same certificates, "
-        "or none, and the same version?"
-    )
+    return refusal
 
 
 def refused(error: Exception | None) -> Refused:
-    return Refused(words(error) if error else "it has closed the connection")
+    reason = words(error) if error else CLOSED
+    return Busy(reason) if reason == BUSY else Refused(reason)
 
 
 def words(error: Exception) -> str:
@@ -119,9 +132,12 @@ def words(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not to be trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        if "ALERT" in str(error):
-            return "it does not trust our certificate"
+        _, alerted, alert = (error.reason or "").partition("ALERT_")
+        if alert == "INTERNAL_ERROR":
+            return BUSY
+        if alerted:
+            return f"it does not trust our certificate: {alert.lower().replace('_', ' ')}"
         return "it speaks no TLS like ours"
     if isinstance(error, ConnectionResetError | ConnectionAbortedError):
-        return "it has closed the connection"
+        return CLOSED
     return str(getattr(error, "strerror", None) or error) or "it does not answer"

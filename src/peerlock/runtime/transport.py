@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import re
 import secrets
 import socket
 import ssl
 import struct
-import traceback
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
-from peerlock.runtime.connection import Connection, give_up_descriptor
+from peerlock.runtime.connection import Connection
+from peerlock.runtime.door import HANDSHAKE, Caller
+from peerlock.runtime.listening import EVERYWHERE, Listening, listening_at
 
-Accept = Callable[[], Connection]
+Accept = Callable[[Caller], None]
 
-EVERYWHERE = ("", "0.0.0.0", "::")
 Endpoint = tuple[str, int]
-HANDSHAKE = 5.0  # seconds to connect and to show certificates
 
 # When the kernel asks a silent peer, how often and how many times, in seconds; and how long
 # what we have sent may go unacknowledged, in milliseconds.
@@ -65,24 +66,20 @@ class UnixSockets:
 
     def __init__(self, directory: Path) -> None:
         self.address = str(directory / f"{secrets.token_hex(8)}.sock")
-        self._server: asyncio.Server | None = None
+        self._server: Listening | None = None
 
     async def listen(self, accept: Accept) -> str:
-        def accept_ours() -> Connection:
-            connection = accept()
-            connection.admits = same_user
-            return connection
-
         self.close()
-        loop = asyncio.get_running_loop()
+        listening = socket.socket(socket.AF_UNIX)
         try:
-            self._server = await loop.create_unix_server(
-                accept_ours, self.address, start_serving=False
-            )
-            await self._server.start_serving()
+            listening.bind(self.address)
         except OSError as error:
+            listening.close()
             reason = error.strerror or error
             raise ClusterError(f"cannot listen at {self.address}: {reason}") from None
+        self._server = Listening(
+            [listening], lambda peer: accept(Caller(peer, None, same_user))
+        )
         return self.address
 
     def can_be_found(self) -> bool:
@@ -107,8 +104,7 @@ class UnixSockets:
 
     def abandon(self) -> None:
         if self._server is not None:
-            for listening in self._server.sockets:
-                give_up_descriptor(listening.fileno())
+            self._server.abandon()
 
 
 class Tcp:
@@ -132,31 +128,23 @@ class Tcp:
             raise UsageError(f"{advertise!r} is no address that others could dial")
         self._near = near
         self._security = security
-        self._server: asyncio.Server | None = None
+        self._server: Listening | None = None
 
     async def listen(self, accept: Accept) -> str:
         security = self._security.for_server() if self._security else None
-
-        def accept_kept() -> Connection | Doorman:
-            connection = accept()
-            connection.admits = kept_alive
-            return Doorman(connection, security) if security else connection
-
         host, advertised_port = self._advertised or (await self._own_host(), 0)
         if self._security:
             self._security.must_be_fit_for(host)
-        loop = asyncio.get_running_loop()
         try:
-            if self._host in EVERYWHERE:
-                taken = listening_everywhere(self._host, self._port)
-                self._server = await loop.create_server(accept_kept, sock=taken)
-            else:
-                self._server = await loop.create_server(accept_kept, self._host, self._port)
+            sockets = await listening_at(self._host, self._port)
         except (OSError, UnicodeError) as error:
             where = address(self._host, self._port)
             reason = getattr(error, "strerror", None) or "there is no host of that name"
             raise ClusterError(f"cannot listen at {where}: {reason}") from None
-        port: int = self._server.sockets[0].getsockname()[1]
+        self._server = Listening(
+            sockets, lambda peer: accept(Caller(peer, security, kept_alive))
+        )
+        port: int = sockets[0].getsockname()[1]
         return address(host, advertised_port or port)
 
     async def _own_host(self) -> str:
@@ -194,15 +182,9 @@ class Tcp:
         return self._security.trouble if self._security else None
 
     def hide(self) -> None:
-        """They find the port, but nobody lets them in.
-
-        asyncio forgets a connection, and does not close it, if it comes when its server is
-        being closed (CPython's issue 109564).
-        """
+        """The port is still there, but nobody is let in any more."""
         if self._server is not None:
-            loop = asyncio.get_running_loop()
-            for listening in self._server.sockets:
-                loop.remove_reader(listening.fileno())
+            self._server.hide()
 
     def close(self) -> None:
         if self._server is not None:
@@ -210,53 +192,7 @@ class Tcp:
 
     def abandon(self) -> None:
         if self._server is not None:
-            for listening in self._server.sockets:
-                give_up_descriptor(listening.fileno())
-
-
-class Doorman(asyncio.Protocol):
-    """Nobody has a word with a connection before he has shown a certificate.
-
-    A server of asyncio's would see to that, too, but tells nobody of those who fail or
-    never come to an end: they could take all descriptors.
-    """
-
-    def __init__(self, connection: Connection, security: ssl.SSLContext) -> None:
-        self._connection = connection
-        self._security = security
-        self._begun = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        stranger: socket.socket = transport.get_extra_info("socket").dup()
-        cast(asyncio.Transport, transport).abort()  # the copy stays open
-        stranger.setblocking(False)
-        loop = asyncio.get_running_loop()
-        work = loop.create_task(self._let_in(stranger))
-
-        def turn_away() -> None:
-            if not self._begun:
-                stranger.close()
-            work.cancel()
-            loop.call_soon(self._connection.connection_lost, None)
-
-        self._connection.cut = turn_away
-        if self._connection.ended:
-            turn_away()
-
-    async def _let_in(self, stranger: socket.socket) -> None:
-        self._begun = True
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._connection,
-                stranger,
-                ssl=self._security,
-                ssl_handshake_timeout=HANDSHAKE,
-            )
-        except OSError as error:
-            # What asyncio has in its hands points at the error, and the error at it: a
-            # quarter of a megabyte that would stay until the next collection.
-            traceback.clear_frames(error.__traceback__)
-            self._connection.connection_lost(None)
+            self._server.abandon()
 
 
 class Security(Protocol):
@@ -271,16 +207,6 @@ class Security(Protocol):
 
     def for_server(self) -> ssl.SSLContext: ...
     def for_client(self) -> ssl.SSLContext: ...
-
-
-def listening_everywhere(host: str, port: int) -> socket.socket:
-    """At all addresses: those of IPv4, and those of IPv6, too, where there are any."""
-    if host != "0.0.0.0" and socket.has_dualstack_ipv6():
-        with suppress(OSError):
-            return socket.create_server(
-                ("::", port), family=socket.AF_INET6, dualstack_ipv6=True
-            )
-    return socket.create_server(("0.0.0.0", port))
 
 
 async def own_hosts(near: Endpoint, family: int) -> list[str]:
@@ -312,20 +238,34 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def kept_alive(transport: asyncio.BaseTransport) -> bool:
-    """Who is silent for long is asked by the kernel; who does not answer is cut off."""
-    connection: socket.socket = transport.get_extra_info("socket")
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def kept_alive(peer: socket.socket) -> bool:
+    """The kernel asks a peer that is silent for long, and cuts off one that is gone."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in SILENCE.items():
         if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+            peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return True
 
 
-def same_user(transport: asyncio.BaseTransport) -> bool:
-    """Whoever is at the other end of a Unix socket runs as we do."""
-    connection: socket.socket = transport.get_extra_info("socket")
-    size = struct.calcsize("3i")
-    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    _pid, uid, _gid = struct.unpack("3i", peer)
-    return bool(uid == os.getuid())
+def same_user(peer: socket.socket) -> bool:
+    """The process at the other end of a Unix socket runs as we do."""
+    return user_of(peer) == os.getuid()
+
+
+def user_of(peer: socket.socket) -> int:
+    """As the kernel says; any exception means that it does not."""
+    if sys.platform.startswith("linux"):
+        size = struct.calcsize("3i")
+        told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        _pid, user, _group = struct.unpack("3I", told)
+        return int(user)
+    return effective_user(peer.fileno())
+
+
+def effective_user(descriptor: int) -> int:
+    """By getpeereid(3), which the BSDs and macOS have."""
+    user, group = ctypes.c_uint(), ctypes.c_uint()
+    ask = ctypes.CDLL(None).getpeereid
+    if ask(descriptor, ctypes.byref(user), ctypes.byref(group)) != 0:
+        raise OSError("the other end of the socket cannot be identified")
+    return user.value

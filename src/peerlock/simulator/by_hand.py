@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import (
     Broadcast,
@@ -41,8 +41,8 @@ class Flight:
 class ByHand:
     """Every step returns the effects it had, and the judge looks at each of them."""
 
-    def __init__(self, name: str, nodes: int, **settings: Any) -> None:
-        self.algorithm = algorithm(name)
+    def __init__(self, wanted: str | type[Peer], nodes: int, **settings: Any) -> None:
+        self.algorithm = algorithm(wanted)
         self.members = tuple(range(1, nodes + 1))
         make = self.algorithm.peer
         self._make: Callable[[NodeId], Peer] = lambda i: make(i, self.members, **settings)
@@ -53,7 +53,7 @@ class ByHand:
         self.sent = 0
         capacity = self.algorithm.capacity(settings.get("permits"))
         self.judge = Judge(capacity, fences=not self.algorithm.timely)
-        self.trace = Trace(name, nodes)
+        self.trace = Trace(reference(wanted), nodes)
         self._fences = dict.fromkeys(self.members, 0)
         self._steps = 0
         for i, peer in self.peers.items():

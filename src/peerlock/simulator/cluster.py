@@ -1,10 +1,15 @@
 """Whole lock nodes in virtual time, with faults drawn from a seed.
 
-The very node that runs in processes runs here, hosted by a simulated process: it may
-crash, be started again, join, leave, be slow, stand still for longer than its lease, and
-its connections may break and lose what was under way (`simulator/faults.py`).  The
-membership engine is simulated too, with the delays of a real one.  Users come and go,
-wait, give up, hold, release and come back.
+The very node and presence that run in processes run here, hosted by a simulated process
+(`simulator/process.py`): it may crash, be started again, join, leave, be slow, stand still
+for longer than its lease, fail in the middle of a step, and its connections may break, lag
+or lose what was under way (`simulator/faults.py`).  The members are kept in the register
+that real engines keep, behind the delays and errors of a real one.  Users come and go,
+wait, give up, hold, release and come back (`simulator/users.py`).
+
+Some stories play on one machine, where death is a fact and all clocks are one.  Others play
+between machines: a death is known when the lease is over, clocks may run at different rates
+or stand still, and the engine may tell of changes by itself.
 
 The faults come first.  Then they cease, everybody who still waits must get his turn, and
 the users finish.  Then as many as may be inside of each name must get in together, and
@@ -13,7 +18,7 @@ after a while nothing may be remembered.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,32 +27,30 @@ from math import inf
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.index import INDEX
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Stage, State, Waiter
 from peerlock.node.node import Node
+from peerlock.node.presence import Join, Leave, Question, Renew, Reserve, margin
+from peerlock.node.register import Table
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
-from peerlock.node.wire import Batch
 from peerlock.simulator.faults import LEASE, Faults
-from peerlock.simulator.places import Place, Places
-from peerlock.simulator.witness import Held, Misrule, Witness
+from peerlock.simulator.process import Answer, Process, Way
+from peerlock.simulator.users import Party, User
+from peerlock.simulator.witness import Misrule, Witness
 
 # Virtual seconds.
-TICK = 1.0
-TURN = 0.00002  # until a process has worked off what is at hand
 STEP = 0.0005  # a message, a transaction: half a millisecond, more or less
 REMEMBER = 5.0
 
-# In some stories clocks run at different rates.  A lease then counts as run out a little
-# early, as `runtime.host.margin` has it.
+# In some stories clocks run at different rates, which takes away from the margin.
 SKEW = 0.05
-MARGIN = LEASE / 10
+SKEWED_MARGIN = LEASE - (LEASE - margin(LEASE)) / (1 - SKEW)
 HOLD = 0.005
 LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
 
-EXCLUSIVE = tuple(a.name for a in CATALOGUE if "lock" in a.serves)
-SEMAPHORES = tuple(a.name for a in CATALOGUE if "semaphore" in a.serves)
+EXCLUSIVE = tuple(a.name for a in INDEX.values() if "lock" in a.serves)
+SEMAPHORES = tuple(a.name for a in INDEX.values() if "semaphore" in a.serves)
 MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shared=True))
 
 
@@ -73,378 +76,72 @@ class Outcome:
 
 
 class Engine:
-    """Who is in the cluster: one truth, changed by transactions."""
+    """Who is in the cluster: the register that real engines keep, in one place.
+
+    Its clock is the virtual time.  A renewal is answered with the lease's length alone,
+    counted from the answer: to count from the question is the asker's part.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.number = 0
-        self.members: dict[MemberId, Process] = {}
-        self.deadlines: dict[MemberId, float] = {}
+        self.table = Table()
 
-    def view(self) -> View:
-        members = (Member(i, process.name, i) for i, process in self.members.items())
-        return View(self.number, tuple(members))
+    @property
+    def first(self) -> Process | None:
+        members = self.table.view.members
+        return self.cluster.everyone[members[0].id] if members else None
 
-    def join(self, process: Process) -> MemberId:
-        self.sweep()
-        self.number += 1
-        self.members[self.number] = self.cluster.everyone[self.number] = process
-        self.deadlines[self.number] = self.cluster.now + LEASE
-        return self.number
+    def answer(self, process: Process, question: Question) -> Answer:
+        """Decide now; the answer is called when it has arrived."""
+        before = self.table.view.number
+        answer = self._decide(process, question)
+        if self.table.view.number > before and self.cluster.watching:
+            self._tell_all(self.table.view)
+        return answer
 
-    def leave(self, member: MemberId) -> None:
-        if self.members.pop(member, None):
-            self.number += 1
+    def _decide(self, process: Process, question: Question) -> Answer:
+        table, presence = self.table, process.presence
+        match question:
+            case Join(address, beyond):
+                me = self._join(process, address, beyond)
+                ends = process.clock() + LEASE
+                return partial(presence.joined, table.view, me, ends, LEASE)
+            case Renew(me):
+                ends, changed = self._renew(me)
+                in_it = ends > -inf
+                return partial(self._renewed, process, table.view, in_it, changed)
+            case Reserve():
+                return partial(presence.reserved, table.reserve())
+            case Leave(me):
+                table.leave(me)
+                return partial(presence.left, table.view)
 
-    def sweep(self) -> None:
-        """Put out the dead, and those whose lease has run out."""
+    def _renewed(self, process: Process, view: View, in_it: bool, changed: bool) -> None:
+        ends = process.clock() + LEASE if in_it else -inf
+        process.presence.renewed(view, ends, changed)
+
+    def _join(self, process: Process, address: str, beyond: int) -> MemberId:
+        self._renew(0)  # which puts out the dead
+        ends, former = self.cluster.now + LEASE, process.former
+        me = self.table.join(address, 0, ends, beyond, former)
+        process.former = me
+        self.cluster.everyone[me] = process
+        self.cluster.tell(process, f"joins as {me} in view {self.table.view.number}")
+        return me
+
+    def _renew(self, me: MemberId) -> tuple[float, bool]:
         now = self.cluster.now
-        out = [i for i, p in self.members.items() if p.dead or now >= self.deadlines[i]]
-        for i in out:
-            del self.members[i]
-        if out:
-            self.number += 1
+        return self.table.renew(me, now + LEASE, now, self._is_dead)
 
-    def renew(self, member: MemberId, asked_at: float) -> float:
-        """The new deadline, counted from the question; -inf for who is out."""
-        self.sweep()
-        if member not in self.members:
-            return -inf
-        self.deadlines[member] = asked_at + LEASE
-        return asked_at + LEASE
+    def _is_dead(self, member: Member) -> bool:
+        """Between machines, nobody knows."""
+        return not self.cluster.between_machines and self.cluster.everyone[member.id].dead
 
-
-# What the engine does for who asked at this time, and what the asker does with the answer.
-Transaction = Callable[[float], Callable[[], None]]
-
-
-class Connection:
-    """One way from a process to another member, in order, until it breaks."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        self.up = False
-        self.dialling = False
-        self.blocked_until = 0.0  # until then, dialling is in vain
-        self.last_arrival = 0.0
-
-
-class Party:
-    """Users who hold until all of them do; spoilt if one of them cannot."""
-
-    def __init__(self, size: int) -> None:
-        self.missing = size
-        self.inside: list[User] = []
-        self.spoilt = False
-
-    def enters(self, user: User) -> None:
-        self.missing -= 1
-        self.inside.append(user)
-        self._leave_if_over()
-
-    def spoil(self) -> None:
-        self.spoilt = True
-        self._leave_if_over()
-
-    def _leave_if_over(self) -> None:
-        if self.spoilt or not self.missing:
-            for user in self.inside:
-                user.leave_after(0.0)
-            self.inside.clear()
-
-
-class User(Waiter):
-    """One round of a local user: ask, perhaps give up, hold, release."""
-
-    __slots__ = ("held", "name", "party", "place", "process")
-
-    def __init__(
-        self, process: Process, name: str, wanted: Demand, party: Party | None = None
-    ) -> None:
-        super().__init__(wanted)
-        self.process = process
-        self.name = name
-        self.party = party
-        lock = process.node.locks.get(name)
-        in_circle = lock is not None and lock.stage in (Stage.OPEN, Stage.HALTED)
-        now = process.cluster.now
-        self.place = Place(process.name, now, in_circle, self._keeps_its_place)
-        self.held: Held | None = None
-
-    def on_granted(self) -> None:
-        process = self.process
-        deadline = partial(getattr, process.node, "deadline")
-        cluster = process.cluster
-
-        def valid() -> bool:
-            holds = self.state is State.HOLDING and not process.dead
-            return holds and process.clock() < deadline()
-
-        if self not in process.users:
-            raise Misrule(f"{process.name} grants {self.name} to who gave up")
-        if not process.clock() < deadline():
-            raise Misrule(f"{process.name} grants {self.name} after its lease")
-        self.held = Held(process.name, self.fence, self.demand.shared, valid)
-        cluster.tell(process, f"gets {self.name} with fence {self.fence}")
-        cluster.witness.granted(self.name, self.demand.permits, self.held)
-        terms = process.node.locks[self.name].terms
-        cluster.places.granted(self.name, self.place, terms.algorithm if terms else "")
-        if self.party:
-            self.party.enters(self)
-        else:
-            self.leave_after(cluster.hold(self.demand))
-
-    def _keeps_its_place(self) -> bool:
-        """It wants it alone, and waits as a member for as long as it takes."""
-        process, wanted = self.process, self.demand
-        if process.dead or process.leaving or process.joined_at > self.place.asked_at:
-            return False
-        return process.node.member and not (wanted.shared or wanted.permits or self.probing)
-
-    def leave_after(self, time: float) -> None:
-        self.process.cluster.after(time, self.process, partial(self.process.done, self))
-
-    def on_refused(self, why: str) -> None:
-        self.process.cluster.tell(self.process, f"is refused {self.name}: {why}")
-        self.over()
-
-    def on_lost(self) -> None:
-        self.process.cluster.tell(self.process, f"has lost {self.name}")
-        self.over()
-
-    def on_probed(self, busy: bool) -> None:
-        if busy:
-            self.process.cluster.after(
-                0.0, self.process, partial(self.process.give_up, self)
-            )
-
-    def over(self) -> None:
-        if self.party and self.state is not State.RELEASED:
-            self.party.spoil()
-        cluster = self.process.cluster
-        if self.held:
-            cluster.witness.left(self.name, self.held)
-            cluster.places.left(self.name, self.place)
-        else:
-            cluster.places.gave_up(self.name, self.place)
-        self.process.users.pop(self, None)
-
-
-class Process:
-    """A simulated process: it hosts a node, as the runtime does."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        self.cluster = cluster
-        self.name = name
-        self.dead = False
-        self.leaving = False
-        self.paused_until = 0.0
-        self.slowness = 0.0
-        self.joined_at = 0.0
-        self.muted = False  # while it stands still, what it was sending stays with it
-        self.disk = 0.0  # how long a transaction may take
-        self.work: deque[Transaction] = deque()
-        self.working = False
-        self.turning = False
-        self.users: dict[User, None] = {}
-        self.ways: dict[MemberId, Connection] = {}
-        self.rate = cluster.clock_rate()
-        self.node = Node(self.clock, cluster.knobs, cluster.members_per_elder)
-
-    def clock(self) -> float:
-        """Its own, which may run faster or slower than the engine's."""
-        return self.cluster.now * self.rate
-
-    def own(self, deadline: float) -> float:
-        """The engine's deadline on this clock, counted from the question, less a margin."""
-        asked_at = deadline - LEASE
-        return asked_at * self.rate + LEASE - self.cluster.margin
-
-    # Life
-
-    def start(self) -> None:
-        self.look()
-        self.cluster.after(TICK, self, self.tick)
-
-    def tick(self) -> None:
-        self.node.tick()
-        self.look()
-        self.cluster.after(TICK, self, self.tick)
-
-    def look(self) -> None:
-        """Renew the lease and see what is new; who is out comes back as somebody else."""
-        self.transact(self._looks)
-
-    def _looks(self, asked_at: float) -> Callable[[], None]:
-        if self.node.member or self.leaving:
-            return self._renews(asked_at)
-        return self._joins(asked_at)
-
-    def transact(self, work: Transaction) -> None:
-        """One at a time, and twice the same is once."""
-        if work not in self.work:
-            self.work.append(work)
-            self._begin_work()
-
-    def _begin_work(self) -> None:
-        if self.work and not self.working:
-            self.working = True
-            works = partial(self._works, self.work.popleft(), self.cluster.now)
-            self.cluster.after(self.cluster.faults.engine_delay(self), None, works)
-
-    def _works(self, work: Transaction, asked_at: float) -> None:
-        if not self.dead:
-            answered = partial(self._answered, work(asked_at))
-            self.cluster.after(self.cluster.faults.engine_delay(self), self, answered)
-
-    def _answered(self, then: Callable[[], None]) -> None:
-        self.working = False
-        then()
-        self._begin_work()
-
-    def _joins(self, asked_at: float) -> Callable[[], None]:
-        engine = self.cluster.engine
-        me = engine.join(self)
-        view = engine.view()
-        self.cluster.tell(self, f"joins as {me} in view {view.number}")
-        return partial(self._joined, view, me, asked_at)
-
-    def _joined(self, view: View, me: MemberId, asked_at: float) -> None:
-        self.node.renewed(self.own(asked_at + LEASE))
-        self.joined_at = self.cluster.now
-        self.see(view, me)
-        self.spread(view)
-
-    def _renews(self, asked_at: float) -> Callable[[], None]:
-        engine = self.cluster.engine
-        before = engine.number
-        deadline = engine.renew(self.node.me, asked_at)
-        view, changed = engine.view(), engine.number > before
-        return partial(self._renewed, deadline, view, changed)
-
-    def _renewed(self, deadline: float, view: View, changed: bool) -> None:
-        if deadline > -inf:
-            self.node.renewed(self.own(deadline))
-        self.see(view)
-        if changed:
-            self.spread(view)
-
-    def see(self, view: View, me: MemberId | None = None) -> None:
-        node = self.node
-        if view.number > node.view.number:
-            recovering = node.member and not node.running
-            node.see(view, me)
-            self.cluster.faults.while_they_recover(recovering)
-        if not node.member and not self.leaving:
-            self.look()
-
-    def spread(self, view: View) -> None:
-        """Tell the members; some may not hear of it, and find out by themselves."""
-        cluster = self.cluster
-        for member, process in cluster.processes_of(view):
-            if member != self.node.me and cluster.rng.random() > 0.1:
-                cluster.after(cluster.delay(process), process, partial(process.see, view))
-
-    # Connections
-
-    def flush(self) -> None:
-        for member, batch in self.node.drain():
-            way = self.ways.setdefault(member, Connection())
-            if way.up:
-                self.cluster.carry(self, way, member, batch)
-            else:
-                self.dial(member, way)
-        if self.node.waits_for_view and self.cluster.rng.random() < 0.5:
-            self.look()
-        if self.node.wants_turn and not self.turning:
-            self.turning = True
-            self.cluster.after(TURN, self, self.turn)
-
-    def turn(self) -> None:
-        self.turning = False
-        self.node.turn()
-
-    def dial(self, member: MemberId, way: Connection, wait: float = 0.0) -> None:
-        if not way.dialling:
-            way.dialling = True
-            dialled = partial(self._dialled, member, way)
-            self.cluster.after(wait + self.cluster.delay(), self, dialled)
-
-    def _dialled(self, member: MemberId, way: Connection) -> None:
-        way.dialling = False
-        if self.cluster.everyone[member].dead:
-            self.look()
-            return
-        if way.blocked_until > self.cluster.now:
-            self.dial(member, way, way.blocked_until - self.cluster.now)
-            return
-        way.generation += 1
-        way.up = True
-        self.node.connected(member)
-
-    def broken(self, member: MemberId, way: Connection, generation: int) -> None:
-        if way.generation == generation and way.up:
-            way.up = False
-            if self.cluster.everyone[member].dead:
-                self.look()
-            else:
-                self.dial(member, way)
-
-    def receive(self, sender: MemberId, batch: Batch) -> None:
-        self.node.receive(sender, batch)
-
-    # Users
-
-    def ask(self) -> None:
-        cluster = self.cluster
-        name, wanted = cluster.something_to_want()
-        user = User(self, name, wanted)
-        if self.wait(user):
-            return
-        fate = cluster.rng.random()
-        if fate < 0.2:
-            patience = cluster.rng.expovariate(20.0)
-            cluster.after(patience, self, partial(self.give_up, user))
-        elif fate < 0.25:
-            self.node.probe(user)
-
-    def wait(self, user: User) -> bool:
-        """Whether it is in already."""
-        self.users[user] = None
-        self.cluster.places.asks(user.name, user.place)
-        if self.node.take(user.name, user):
-            user.on_granted()
-        else:
-            self.node.acquire(user.name, user)
-        return user.state is not State.WAITING
-
-    def give_up(self, user: User) -> None:
-        if self.node.give_up(user):
-            user.over()
-
-    def done(self, user: User) -> None:
-        if user.state is State.HOLDING and self.node.check_lease():
-            if not self.node.put_back(user):
-                self.node.release(user)
-            user.over()
-            if not self.leaving and self.cluster.comes_back():
-                self.ask()
-
-    def leave(self) -> None:
-        """As a process ends properly: no users any more, then out."""
-        for user in sorted(self.users, key=lambda u: u.asked_at):
-            if user.state is State.HOLDING:
-                self.done(user)
-            else:
-                self.give_up(user)
-        self.node.lose_everything()
-        self.transact(self._leaves)
-
-    def _leaves(self, asked_at: float) -> Callable[[], None]:
-        engine = self.cluster.engine
-        engine.leave(self.node.me)
-        self.spread(engine.view())
-        return partial(self.cluster.kill, self)
+    def _tell_all(self, view: View) -> None:
+        for member in view.members:
+            process = self.cluster.everyone[member.id]
+            heard = partial(process.heard, view)
+            self.cluster.after(self.cluster.faults.engine_delay(process), process, heard)
 
 
 class Cluster:
@@ -452,16 +149,18 @@ class Cluster:
         self.story = story
         self.rng = Random(story.seed)
         self._clocks = Random(f"clocks {story.seed}")
-        self.skewed = self._clocks.random() < 0.25  # clocks run at different rates
+        self.between_machines = self._clocks.random() < 0.5
+        self.watching = self.between_machines and self._clocks.random() < 0.5
+        # Clocks run at different rates.
+        self.skewed = self.between_machines and self._clocks.random() < 0.5
+        self.splits = self._clocks.random() < 0.3  # a batch becomes several frames
         self.members_per_elder = self._clocks.choice((1, 1, 2, 8))
-        self.margin = MARGIN if self.skewed else 0.0
         self.now = 0.0
         self.events = 0
         self.happened: Counter[str] = Counter()
         self.faults = Faults(self)
-        self.witness = Witness()
-        self.places = Places(lambda: self.now, self.calm_since)
-        self.slow_at = 0.0  # when a slow process last did something
+        notice = SKEWED_MARGIN if self.skewed else margin(LEASE)
+        self.witness = Witness(lambda: self.now, notice)
         self.engine = Engine(self)
         self.knobs = Knobs(
             hand_overs=self.rng.choice((1, 2, 64)),
@@ -535,19 +234,9 @@ class Cluster:
             if process.paused_until > self.now:
                 self.at(process.paused_until, process, action)
                 return
-            if process.slowness:
-                self.slow_at = self.now
-            process.node.check_lease()
             action()
             if not process.dead:
-                process.flush()
-
-    def calm_since(self) -> float:
-        """Since when no process has been slow, stood still or been out of reach."""
-        every = self.everyone.values()
-        still = max((process.paused_until for process in every), default=0.0)
-        ways = (way for process in every for way in process.ways.values())
-        return max(self.slow_at, still, *(way.blocked_until for way in ways), 0.0)
+                process.settle()
 
     def tell(self, process: Process, what: str) -> None:
         if self._log:
@@ -570,31 +259,27 @@ class Cluster:
         process.dead = True
         self.processes.remove(process)
         self._nodes_before.append(process.node)
+        for way in process.ways.values():
+            self.notice_end(way)
         for other in self.processes:
             for member, way in other.ways.items():
-                if way.up and self.everyone[member] is process:
-                    broken = partial(other.broken, member, way, way.generation)
-                    self.after(self.delay(), other, broken)
+                if way.receiver is process:
+                    self.after(self.delay(), other, partial(other.broken, member, way))
 
-    def processes_of(self, view: View) -> list[tuple[MemberId, Process]]:
-        members = self.engine.members
-        return [(m.id, members[m.id]) for m in view.members if m.id in members]
+    def end(self, way: Way) -> None:
+        """The receiver closes it; what is under way in it is lost."""
+        way.cut = True
+        sender, receiver = self.everyone[way.me], way.receiver
+        for member, theirs in sender.ways.items():
+            if theirs is way:
+                self.after(self.delay(), sender, partial(sender.broken, member, way))
+        self.after(self.delay(), receiver, partial(receiver.presence.suspect, way.me))
 
-    def carry(self, sender: Process, way: Connection, to: MemberId, batch: Batch) -> None:
-        receiver = self.everyone[to]
-        generation, me = way.generation, sender.node.me
-
-        def arrive() -> None:
-            if way.generation != generation or not way.up:
-                return
-            if sender.muted and sender.paused_until > self.now and not sender.dead:
-                way.last_arrival = max(way.last_arrival, sender.paused_until)
-                self.at(sender.paused_until, receiver, arrive)
-            else:
-                receiver.receive(me, batch)
-
-        way.last_arrival = max(way.last_arrival, self.now + self.delay(receiver))
-        self.at(way.last_arrival, receiver, arrive)
+    def notice_end(self, way: Way) -> None:
+        """The sender has closed it, or is dead: after all that is under way in it."""
+        receiver = way.receiver
+        suspect = partial(receiver.presence.suspect, way.me)
+        self.at(max(way.last_arrival, self.now + self.delay()), receiver, suspect)
 
     # The story
 
@@ -662,13 +347,12 @@ class Cluster:
             raise Misrule(f"{errors} messages among honest nodes made no sense")
         self.happened["readers together"] = self.witness.together
         self.happened["permits in use together"] = self.witness.permitted
-        self.happened["places kept"] = self.places.compared
         self.happened["recalls"] = sum(n.statistics.messages["Recall"] for n in nodes)
         return Outcome(
             seed=self.story.seed,
             grants=self.witness.grants,
             lost=sum(n.statistics.lost for n in nodes),
-            views=self.engine.number,
+            views=self.engine.table.view.number,
             messages=sum(n.statistics.messages.total() for n in nodes),
             faults=self.faults.struck,
             events=self.events,

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from peerlock.node.views import MemberId
+from peerlock.node.wire import Batch
+from peerlock.simulator.witness import Misrule
 
 if TYPE_CHECKING:
-    from peerlock.simulator.cluster import Cluster, Process
+    from peerlock.simulator.cluster import Cluster
+    from peerlock.simulator.process import Process, Way
 
 LEASE = 3.0  # virtual seconds
+
+
+class Stumble(Exception):
+    """A step fails in the middle, as by a fault of ours or by Ctrl-C."""
+
 
 Kinds = tuple[Callable[[], None], ...]
 
@@ -31,16 +41,24 @@ class Faults:
             self.leave,
             self.slow,
             self.stall,
+            self.refuse,
             self.pause,
+            self.suspend,
+            self.stop_clocks,
+            self.stumble,
             self.sever,
             self.sever,
+            self.lag,
+            self.lose,
         )
         self.aimed_kinds: Kinds = (
             self.behead,
             self.crash,
             self.join,
             self.pause,
+            self.stumble,
             self.sever,
+            self.lose,
         )
 
     # When
@@ -75,7 +93,10 @@ class Faults:
 
     def cease(self) -> None:
         for process in self.cluster.processes:
-            process.slowness = process.disk = 0.0
+            process.slowness = process.disk = process.refused_until = 0.0
+            process.blocked.clear()
+            for way in process.ways.values():
+                way.lag, way.loses = 0.0, False
 
     # What
 
@@ -85,7 +106,7 @@ class Faults:
 
     def behead(self) -> None:
         """The first member dies, if possible before it has said that all are ready."""
-        first = next(iter(self.cluster.engine.members.values()), None)
+        first = self.cluster.engine.first
         if first and not first.dead and len(self.cluster.staying) > 1:
             waited_for = not first.node.running
             self._kill(first, "first member's end in recovery" if waited_for else "crash")
@@ -127,27 +148,135 @@ class Faults:
             delay += process.disk * self.rng.random()
         return delay
 
-    def pause(self) -> None:
+    def refuse(self) -> None:
+        """The engine answers with errors, perhaps after it has done what was asked."""
         process = self.rng.choice(self.cluster.processes)
-        if process.paused_until > self.cluster.now:
+        for_long = self.rng.choice((0.5, LEASE, 1.5 * LEASE))
+        process.refused_until = self.cluster.now + for_long
+        self._tell(process, "gets errors from the engine", "refuse")
+
+    # Standing still
+
+    def pause(self) -> None:
+        """As by SIGSTOP: the clocks go on, and timers that were due come at the end."""
+        if process := self._one_that_runs():
+            pause = self._stop(process)
+            process.muted = self.rng.random() < 0.5
+            self._tell(process, f"stands still for {pause:.3f}", "pause")
+
+    def suspend(self) -> None:
+        """The lease clock goes on; timers count on another, and come late."""
+        if process := self._one_that_runs():
+            pause = self._stop(process)
+            process.muted = True
+            process.delay_timers(pause)
+            self._tell(process, f"is suspended for {pause:.3f}", "suspend")
+
+    def stop_clocks(self) -> None:
+        """Its virtual machine is paused; later, its wall clock is corrected.
+
+        It cannot know before that, and then has a tick to find out.
+        """
+        if not self.cluster.between_machines or not (process := self._one_that_runs()):
             return
+        pause = self._stop(process)
+        process.muted = True
+        process.delay_timers(pause)
+        process.stood_still += pause
+        corrected = process.paused_until + self.rng.random()
+        self.cluster.at(corrected, None, partial(self._correct, process, pause))
+        self._blind(process, corrected)
+        self._tell(process, f"has clocks that stand still for {pause:.3f}", "stop clocks")
+
+    def _blind(self, process: Process, until: float) -> None:
+        """And for a tick more."""
+        process.blind_until = max(process.blind_until, until + LEASE / 5 / process.rate)
+        process.blind_until += 0.001
+        self.cluster.at(process.blind_until, None, partial(self._must_know, process))
+
+    def _correct(self, process: Process, by: float) -> None:
+        process.corrected += by
+
+    def _must_know(self, process: Process) -> None:
+        """If it still believes in a lease, the engine does so, too."""
+        now, node = self.cluster.now, process.node
+        if process.dead or process.paused_until > now or process.blind or not node.member:
+            return
+        ends = self.cluster.engine.table.deadlines.get(node.me, 0.0)
+        if now < process.when(node.deadline) > ends:
+            raise Misrule(f"{process.name} believes in a lease that is over")
+
+    def _one_that_runs(self) -> Process | None:
+        process = self.rng.choice(self.cluster.processes)
+        return process if process.paused_until <= self.cluster.now else None
+
+    def _stop(self, process: Process) -> float:
         usual = self.rng.choice((0.05, 0.5, LEASE, 1.5 * LEASE))
         pause = usual * self.rng.uniform(0.8, 1.2)
         process.paused_until = self.cluster.now + pause
-        process.muted = self.rng.random() < 0.5
-        self._tell(process, f"stands still for {pause:.3f}", "pause")
+        if process.blind:
+            self._blind(process, process.paused_until + LEASE / 5 / process.rate)
+        return pause
+
+    def stumble(self) -> None:
+        """One of its next steps fails, before or after it has done its part."""
+        process = self.rng.choice(self.cluster.processes)
+        name = self.rng.choice(("tick", "receive", "turn"))
+        half = self.rng.random() < 0.5
+        step = getattr(process.node, name)
+
+        def fail(*arguments: Any) -> None:
+            process.node.__dict__.pop(name, None)
+            if half:
+                step(*arguments)
+            raise Stumble(name)
+
+        if name not in process.node.__dict__:
+            setattr(process.node, name, fail)
+            self._tell(process, f"will fail in {name}", "stumble")
+
+    # Connections
 
     def sever(self) -> None:
-        """A connection breaks, what is under way in it is lost, another may take time."""
-        process = self.rng.choice(self.cluster.processes)
-        up = [(m, way) for m, way in process.ways.items() if way.up]
-        if up:
-            member, way = self.rng.choice(up)
-            way.generation += 1
-            way.blocked_until = self.cluster.now + self.rng.choice((0.0, 0.0, 0.5))
-            broken = partial(process.broken, member, way, way.generation)
+        """A connection breaks; what is under way in it is lost, or comes all the same.
+
+        Another one may take time.
+        """
+        if found := self._some_way():
+            process, member, way = found
+            way.cut = self.rng.random() < 0.5
+            blocked_until = self.cluster.now + self.rng.choice((0.0, 0.0, 0.5))
+            process.blocked[way.receiver] = blocked_until
+            broken = partial(process.broken, member, way)
             self.cluster.after(self.cluster.delay(), process, broken)
+            self.cluster.notice_end(way)
             self._tell(process, f"loses its connection to {member}", "sever")
+
+    def lag(self) -> None:
+        """What goes over this connection takes long: others are ahead by views."""
+        if found := self._some_way():
+            process, member, way = found
+            way.lag = self.rng.choice((0.3, 2.0, 6.0))
+            self._tell(process, f"reaches {member} {way.lag} later", "lag")
+
+    def lose(self) -> None:
+        """A batch is lost although its connection lives."""
+        if found := self._some_way():
+            process, member, way = found
+            way.loses = True
+            self._tell(process, f"loses a batch to {member}", "lose")
+
+    def loses(self, way: Way, batch: Batch) -> bool:
+        """What comes early is kept, and looked at when nobody can end the connection."""
+        if not way.loses or not way.receiver.node.member:
+            return False
+        way.loses, way.lossy = False, True
+        return True
+
+    def _some_way(self) -> tuple[Process, MemberId, Way] | None:
+        process = self.rng.choice(self.cluster.processes)
+        ways = list(process.ways.items())
+        return (process, *self.rng.choice(ways)) if ways else None
 
     def _tell(self, process: Process, what: str, kind: str) -> None:
         self.cluster.happened[kind] += 1

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import log1p
 from random import Random
 
-from peerlock.algorithms.catalogue import unknown
-from peerlock.core.errors import UsageError
+from peerlock.core.errors import UsageError, unknown
 from peerlock.core.peer import NodeId
 
 # Beside longer times, short ones would vanish in a sum; and NaN is not below it.

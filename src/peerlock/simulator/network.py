@@ -64,6 +64,8 @@ class Crash:
 
 @dataclass(frozen=True)
 class Network:
+    """How messages travel, and what may happen to them and to the nodes."""
+
     latency: Latency = Uniform(0.5, 1.5)
     fifo: bool = False  # messages between two nodes arrive in the order sent
     loss: float = 0.0  # the probability that a message is lost

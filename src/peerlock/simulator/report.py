@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isnan, nan
 from typing import Any
 
 from peerlock.core.peer import NodeId
@@ -12,7 +13,7 @@ from peerlock.core.peer import NodeId
 
 @dataclass(frozen=True)
 class Summary:
-    """Of many times; zeros when there were none."""
+    """Of many times; each is NaN when there were none."""
 
     mean: float
     p50: float
@@ -22,7 +23,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Report:
-    """Times are in units of virtual time."""
+    """What a run measured.  Times are in units of virtual time; NaN is a figure that has
+    no samples, as the synchronisation delay of a run in which nobody had to wait.
+    """
 
     algorithm: str
     nodes: int
@@ -42,7 +45,19 @@ class Report:
     seed: int
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As the command line prints it in JSON: figures without samples are None."""
+        found: dict[str, Any] = without_nan(asdict(self))
+        return found
+
+
+def without_nan(value: Any) -> Any:
+    """The same with None for NaN, and for a summary of nothing but NaN."""
+    if isinstance(value, float) and isnan(value):
+        return None
+    if not isinstance(value, dict):
+        return value
+    found = {name: without_nan(item) for name, item in value.items()}
+    return found if any(item is not None for item in found.values()) or not found else None
 
 
 class Statistics:
@@ -91,12 +106,12 @@ class Statistics:
 
     @property
     def throughput(self) -> float:
-        return self.entries / self.last_left if self.last_left > 0 else 0.0
+        return self.entries / self.last_left if self.last_left > 0 else nan
 
     @property
     def queue_length(self) -> float:
         """Little's law: how long everybody waited, by how long it all took."""
-        return sum(self._response_times) / self.last_left if self.last_left > 0 else 0.0
+        return sum(self._response_times) / self.last_left if self.last_left > 0 else nan
 
     @property
     def fairness(self) -> float:
@@ -105,7 +120,7 @@ class Statistics:
 
 def summary(times: Sequence[float]) -> Summary:
     if not times:
-        return Summary(0.0, 0.0, 0.0, 0.0)
+        return Summary(nan, nan, nan, nan)
     ordered = sorted(times)
     last = len(ordered) - 1
     return Summary(
@@ -118,4 +133,4 @@ def summary(times: Sequence[float]) -> Summary:
 
 def jain(shares: Sequence[int]) -> float:
     squares = sum(x * x for x in shares)
-    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else nan

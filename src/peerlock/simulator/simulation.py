@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count
-from math import inf
+from math import inf, nan
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.catalogue import Settings, algorithm
+from peerlock.algorithms.lookup import algorithm, reference
+from peerlock.algorithms.settings import Settings, arguments
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
@@ -39,16 +40,29 @@ KEPT = 20_000
 
 @dataclass(frozen=True)
 class Scenario(Settings):
-    """All that a run depends on: the same scenario gives the same run."""
+    """All that a run depends on: the same scenario gives the same run.
 
-    algorithm: str
+    algorithm: a name of the catalogue, a file such as `./mine.py`, `package.module:Class`,
+      or a class
+    load: who asks when: Heavy, Light, Level or a Schedule
+    network: how messages travel; None is as the algorithm asks
+    hold: the time that each stays inside
+    shared: the probability that a request is a reader's
+    """
+
+    algorithm: str | type[Peer]
     nodes: int
     entries: int = 1000
     load: Load = field(default_factory=Heavy)
-    network: Network | None = None  # None: the one its card asks for
-    hold: float = 1.0  # time spent inside
-    shared: float = 0.0  # the probability that a request is a reader's
+    network: Network | None = None
+    hold: float = 1.0
+    shared: float = 0.0
     seed: int = 1
+
+    @cached_property
+    def name(self) -> str:
+        """The algorithm in a word, as reports and traces have it."""
+        return reference(self.algorithm)
 
 
 def simulate(
@@ -56,7 +70,13 @@ def simulate(
     trace: Trace | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Run it, recording into `trace` if given; a Violation always brings its trace."""
+    """Run a scenario, and measure it.
+
+    trace: is filled with the run, step by step, if given: see `empty_trace`
+    progress: is called now and then with the number of entries so far
+
+    Raises Violation, with its trace, if the algorithm breaks a promise.
+    """
     try:
         return Simulation(scenario, trace).run(progress)
     except Violation as violation:
@@ -73,7 +93,8 @@ def replayed(scenario: Scenario) -> Trace:
 
 
 def empty_trace(scenario: Scenario) -> Trace:
-    return Trace(scenario.algorithm, scenario.nodes, scenario.seed)
+    """A trace to record a run of the scenario into."""
+    return Trace(scenario.name, scenario.nodes, scenario.seed)
 
 
 class Immediate:
@@ -108,7 +129,7 @@ class Simulation:
         if entry.medium:
             self.network = replace(self.network, ordered_medium=True)
         self._must_make_sense()
-        settings = entry.settings(scenario.nodes, **scenario.chosen)
+        settings = arguments(entry, scenario.nodes, **scenario.chosen)
         self.members = tuple(range(1, scenario.nodes + 1))
         self.rng = Random(scenario.seed)
         self.now = 0.0
@@ -434,11 +455,11 @@ class Simulation:
         found = self.statistics
         messages = sum(self._counts.values())
         return Report(
-            algorithm=self.scenario.algorithm,
+            algorithm=self.scenario.name,
             nodes=self.scenario.nodes,
             entries=found.entries,
             messages=messages,
-            messages_per_entry=messages / found.entries if found.entries else 0.0,
+            messages_per_entry=messages / found.entries if found.entries else nan,
             messages_by_type={snake(m).upper(): n for m, n in self._counts.items()},
             max_inside=found.max_inside,
             max_overtaken=found.max_overtaken,

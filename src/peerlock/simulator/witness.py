@@ -5,6 +5,9 @@ holder's lease on the holder's own clock.  Among valid grants of one name there 
 holder, or readers only, or as many as there are permits, and all of them take the name for
 the same kind of thing; and fences grow, from grant to grant of an exclusive lock, whatever
 happened in between.
+
+A holder that loses its grant is told a margin before anybody else can have it, unless its
+process ends before that or leaves the cluster by itself.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ class Held:
     fence: int
     shared: bool
     valid: Callable[[], bool]
+    needs_time: Callable[[], bool] = lambda: True  # to stop, when it is lost
 
 
 @dataclass
@@ -31,12 +35,17 @@ class Record:
 
     permits: int  # 0 for a lock
     inside: list[Held] = field(default_factory=list)
+    lost: list[tuple[float, Held]] = field(default_factory=list)  # and when it was told
     last_fence: int = 0
     last_writers_fence: int = 0
 
 
 class Witness:
-    def __init__(self) -> None:
+    """notice: how long before the next grant a loser must have been told."""
+
+    def __init__(self, clock: Callable[[], float], notice: float) -> None:
+        self.clock = clock
+        self.notice = notice
         self.records: dict[str, Record] = {}
         self.grants = 0
         self.together = 0  # grants to readers that found others inside
@@ -50,6 +59,7 @@ class Witness:
             record.permits = permits
         record.inside.append(held)
         self._look_who_is_inside(name, permits, record)
+        self._look_who_has_just_lost(name, permits, record, held)
         if permits < 2:
             self._look_at_fence(name, record, held)
 
@@ -66,6 +76,20 @@ class Witness:
                 raise Misrule(f"{together} hold {name} together")
             self.together += 1
 
+    def _look_who_has_just_lost(
+        self, name: str, permits: int, record: Record, held: Held
+    ) -> None:
+        told_by = self.clock() - self.notice + 1e-6
+        record.lost = [(told, loser) for told, loser in record.lost if told > told_by]
+        losers = [
+            loser
+            for _, loser in record.lost
+            if loser.needs_time() and (permits or not (loser.shared and held.shared))
+        ]
+        if losers and len(losers) + len(record.inside) > permits:
+            late = " and ".join(loser.who for loser in losers)
+            raise Misrule(f"{held.who} gets {name}, and {late} had no time to stop")
+
     def _look_at_fence(self, name: str, record: Record, held: Held) -> None:
         before = record.last_writers_fence if held.shared else record.last_fence
         if held.fence <= before:
@@ -73,6 +97,10 @@ class Witness:
         record.last_fence = max(record.last_fence, held.fence)
         if not held.shared:
             record.last_writers_fence = held.fence
+
+    def lost(self, name: str, held: Held) -> None:
+        """Its holder has just been told."""
+        self.records[name].lost.append((self.clock(), held))
 
     def left(self, name: str, held: Held) -> None:
         record = self.records[name]

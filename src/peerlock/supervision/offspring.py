@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from glob import glob
 
-ADOPT = 36  # PR_SET_CHILD_SUBREAPER in <linux/prctl.h>
+# From <linux/prctl.h>: PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER.
+DIE_WITH_PARENT = 1
+ADOPT = 36
 PAUSE = 0.002  # seconds from one look at who is left to the next
 
 # Most kernels list a process's children; there one need not look at all processes.
@@ -40,6 +42,11 @@ def let_go_of_streams() -> None:
     """Whoever reads what is written there must not wait for us."""
     for standard in (0, 1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
+
+
+def die_with_parent() -> None:
+    """The kernel kills this process when its parent ends; not what this one starts."""
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
 
 class Offspring:

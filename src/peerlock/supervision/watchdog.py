@@ -7,6 +7,11 @@ that what stops or ends our process group does not include it; and it has the fi
 which the cluster knows that we live, so that if we are killed, the lock is kept until
 nobody is left.
 
+A third process, the guardian, stands between us and the watchdog.  It waits for the
+watchdog to end; if the watchdog was killed, the guardian inherits the watchdog's offspring
+and kills it.  So any two of the three may be killed at once.  If all three are, the kernel
+kills the command with its parent; what the command has started is not stopped then.
+
 Why not kill a process group?  The command would need one of its own.  But a group is also
 what a terminal, a pipeline and a shell's jobs go by: the command must be in ours.  And
 what a command starts may leave its group; a parent is what it cannot choose.
@@ -21,18 +26,23 @@ import os
 import select
 import signal
 import socket
-import time
 from contextlib import suppress
 from math import inf
 
+from peerlock.membership.clock import now
+from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.child import Command, become
-from peerlock.supervision.offspring import Offspring, forked, let_go_of_streams, sent
+from peerlock.supervision.offspring import (
+    Offspring,
+    die_with_parent,
+    forked,
+    let_go_of_streams,
+    sent,
+)
 
 # What ends a job at a terminal, where it is for the whole group.  The others are for the
 # command alone: what it has started need not know them.
 FOR_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-
-LONGEST = 60.0  # seconds to wait in one go
 
 
 class Watchdog:
@@ -43,22 +53,42 @@ class Watchdog:
         self._offspring = Offspring()
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.line.setblocking(False)
-        self.pid = forked(lambda: self._watch(theirs, command))
+        # What we put into the guardian's box it never takes out: a descriptor in there is
+        # open for as long as the guardian lives.
+        self._box, guardians = socket.socketpair()
+        self.pid = forked(lambda: self._guard(theirs, guardians, command))
         theirs.close()
+        guardians.close()
 
-    def _watch(self, theirs: socket.socket, command: Command) -> None:
+    def _guard(self, theirs: socket.socket, box: socket.socket, command: Command) -> None:
+        """The third process."""
         self.line.close()
+        self._box.close()
+        offspring = Offspring()
+        watchdog = forked(lambda: self._watch(theirs, box, command))
+        theirs.close()
+        os.setsid()
+        let_go_of_streams()
+        _, status = os.waitpid(watchdog, 0)
+        if os.WIFSIGNALED(status):
+            offspring.end()
+
+    def _watch(self, theirs: socket.socket, box: socket.socket, command: Command) -> None:
+        """The second process."""
+        box.close()
         Keeper(theirs, command).watch()
 
     def run(self, fence: int, keeps_us_in: int | None, keep_for_all: bool) -> None:
         """Now.  `keep_for_all`: until all have ended that have inherited from us."""
         descriptors = [] if keeps_us_in is None else [keeps_us_in]
+        with suppress(OSError):  # it was killed, and the watchdog lives
+            socket.send_fds(self._box, [b"!"], descriptors)
         text = f"run {fence} {keep_for_all:d}"
         with suppress(OSError):  # we hear that it is gone
             socket.send_fds(self.line, [text.encode()], descriptors)
 
     def until(self, deadline: float) -> None:
-        """The command may go on until then, on the monotonic clock."""
+        """The command may go on until then, on the clock of leases."""
         self._tell(f"until {deadline!r}")
 
     def send_signal(self, number: int) -> None:
@@ -91,6 +121,7 @@ class Watchdog:
     def dismiss(self) -> None:
         """The command will not run, or not any longer: whatever is left is killed."""
         self.line.close()
+        self._box.close()
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
@@ -114,6 +145,7 @@ class Keeper:
         self.keeps_us_in: list[int] = []  # a descriptor, open as long as we live
         self.inherited: int | None = None  # a pipe that ends when nobody has it any more
         self.news = wake_when_a_child_ends()
+        self.alarm = Alarm()  # at the deadline, once the command has been started
 
     def watch(self) -> None:
         over = False
@@ -136,16 +168,18 @@ class Keeper:
         What we were told comes first: it may be that there is more time, and that we
         were too slow to hear it.
         """
-        left = self.deadline - time.monotonic() if self.started else inf
-        sources = [self.line.fileno(), self.news]
+        self.alarm.set(self.deadline if self.started else inf)
+        sources = [self.line.fileno(), self.news, self.alarm.descriptor]
         if self.inherited is not None:
             sources.append(self.inherited)
-        ready, _, _ = select.select(sources, [], [], max(0.0, min(left, LONGEST)))
+        ready, _, _ = select.select(sources, [], [])
         if self.news in ready:
             os.read(self.news, 1000)
         if self.inherited in ready:
             self.inherited = None
-        return self._listen() if self.line.fileno() in ready else left > 0
+        if self.line.fileno() in ready:
+            return self._listen()
+        return self.alarm.descriptor not in ready
 
     def _take_note(self, ended: dict[int, int]) -> None:
         if self.pid in ended:
@@ -173,14 +207,15 @@ class Keeper:
         return True
 
     def _run(self, fence: str, keep_for_all: bool) -> bool:
-        if time.monotonic() >= self.deadline:
+        if now() >= self.deadline:
             return False
         inherited = [*self.keeps_us_in] if keep_for_all else []
         if keep_for_all:
             self.inherited, theirs = os.pipe()
             inherited.append(theirs)
         gate, opens_it = os.pipe()
-        self.pid = forked(lambda: self._become(gate, opens_it, fence, inherited))
+        me = os.getpid()
+        self.pid = forked(lambda: self._become(me, gate, opens_it, fence, inherited))
         self.started = True
         if keep_for_all:
             os.close(theirs)
@@ -191,9 +226,12 @@ class Keeper:
         os.close(gate)
         return True
 
-    def _become(self, gate: int, opens_it: int, fence: str, inherited: list[int]) -> None:
+    def _become(
+        self, parent: int, gate: int, opens_it: int, fence: str, inherited: list[int]
+    ) -> None:
         os.close(opens_it)
-        if os.read(gate, 1):  # or nobody would look after us
+        die_with_parent()
+        if os.read(gate, 1) and os.getppid() == parent:  # or nobody would look after us
             become(self.command, fence, inherited)
 
     def _send_signal(self, number: int) -> None:
@@ -207,7 +245,7 @@ class Keeper:
 
     def _stop(self, seconds: float) -> None:
         self.stopping = True
-        self.deadline = min(self.deadline, time.monotonic() + seconds)
+        self.deadline = min(self.deadline, now() + seconds)
         self.offspring.send_signal(signal.SIGTERM)
         self.offspring.send_signal(signal.SIGCONT)
 

@@ -18,10 +18,17 @@ FORMATS: dict[str, Callable[[Trace], str]] = {
 }
 
 
+def draw(trace: Trace, form: str = ".svg") -> str:
+    """A trace as text of one of FORMATS: a drawing, a page, a story or data."""
+    must_know(f"trace{form}")
+    return FORMATS[form.lower()](trace)
+
+
 def write(trace: Trace, path: str | Path) -> None:
+    """A trace into a file, in the format that the ending of its name says."""
     must_know(path)
     file = Path(path)
-    page = FORMATS[file.suffix.lower()](trace)
+    page = draw(trace, file.suffix)
     file.write_text(page, encoding="utf-8", newline="\n")
 
 

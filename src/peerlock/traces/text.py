@@ -43,11 +43,13 @@ def render(trace: Trace) -> str:
 
 
 def lines(trace: Trace) -> Iterator[str]:
+    """A trace as a story: a line for each step."""
     aligned = columns(trace)
     return (line(step, aligned) for step in trace)
 
 
 def line(step: Step, columns: Columns = Columns()) -> str:  # noqa: B008 - frozen
+    """A step in words, aligned with others if `columns` are theirs."""
     return f"{columns.clock(step.time)}  {sentence(step, columns.node)}"
 
 

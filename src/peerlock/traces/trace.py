@@ -11,6 +11,8 @@ from peerlock.core.peer import NodeId
 
 
 class Kind(Enum):
+    """What a step is."""
+
     REQUEST = "request"  # the user at `node` asks; `note` is "shared" for a reader
     ENTER = "enter"  # and is granted, with `fence`
     LEAVE = "leave"
@@ -25,6 +27,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
+    """One thing that happened, at a time, at a node."""
+
     time: float
     kind: Kind
     node: NodeId

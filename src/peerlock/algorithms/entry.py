@@ -1,0 +1,87 @@
+"""What an algorithm's file says of it at its end: one entry for each algorithm.
+
+A file of algorithms ends with `ENTRIES`, a tuple of these.  What the file says in words
+is in its docstring: see `card`.  What `takes` means is in `settings`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from peerlock.core.peer import Peer
+
+DEFAULT_PERMITS = 2
+
+
+class Exhibit(NamedTuple):
+    """The cluster that a check tries unless told otherwise: one that shows the verdict."""
+
+    nodes: int = 3
+    requests: int | tuple[int, ...] | None = 1  # by each node; None is without end
+    quorums: str | None = None
+    losses: int = 0
+    crashes: int = 0
+    returns: bool = False  # a node that crashes comes back
+
+
+class Bound(NamedTuple):
+    field: str  # of a peer's state
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.field} up to {self.most}"
+
+
+class Algorithm(NamedTuple):
+    name: str
+    peer: type[Peer]
+    source: str  # who published it
+    year: int
+    family: str  # one of FAMILIES in `listed`
+    messages: str  # per entry, as the paper counts them
+    fifo: bool = False  # needs messages between two nodes to stay in order
+    takes: str = ""  # what it is built on: one of SETTINGS, or nothing
+    default: str = ""  # … unless told otherwise, where it is not as with most
+    topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
+    sets: str = ""  # one of SETS, if it can use these as well as quorums
+    serves: tuple[str, ...] = ()  # what a lock node can offer with it
+    rests: bool = True  # when nobody asks, messages cease
+    broadcast: bool = False  # runs on a medium where a message to all is one message
+    medium: bool = False  # all hear its broadcasts, the sender too, in one order
+    timely: bool = False  # needs a bound on delay; silence tells, and brings no fence
+    outlasting: tuple[str, ...] = ()  # its timers that outlast all that is under way
+    bound: Bound | None = None  # if it has states without end, how far a search goes
+    verdict: str = "holds"  # what a search of all schedules finds
+    exhibit: Exhibit = Exhibit()
+
+    @property
+    def shares(self) -> bool:
+        """Readers may be inside together."""
+        return "shared lock" in self.serves
+
+    def capacity(self, permits: int | None = None) -> int:
+        """How many may be inside together, other than readers."""
+        if self.takes != "permits":
+            return 1
+        return DEFAULT_PERMITS if permits is None else permits
+
+    @property
+    def needs(self) -> str:
+        """What it asks of the network, in words."""
+        wanted = ["FIFO"] if self.fifo else []
+        if self.medium:
+            wanted.append("a medium that orders")
+        if self.broadcast:
+            wanted.append("a broadcast medium")
+        if self.timely or self.outlasting:
+            wanted.append("a bound on delay")
+        if self.takes == "quorums":
+            wanted.append("quorums")
+        elif self.takes == "topology" and "complete" not in self.topologies:
+            wanted.append("a tree")
+        return ", ".join(wanted)
+
+    @property
+    def headline(self) -> str:
+        """Of a piece of the museum: what is wrong with it, the first line of its class."""
+        return (self.peer.__doc__ or "").splitlines()[0] if self.family == "museum" else ""

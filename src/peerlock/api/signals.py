@@ -1,0 +1,75 @@
+"""What a signal handler can do with a node for threads.
+
+Python runs a handler in the main thread, between any two instructions, so also in the
+middle of a step of a node, and of a `wait`.
+
+- To ask whether a grant is lost, to wait for that, to look at a lock or at the statistics
+  works at any time.
+- To acquire, release, join or leave works unless the handler has interrupted a step of a
+  node: then it raises Deadlock, and nothing has changed.  The node's own thread waits for
+  the step to end, and the step waits for the handler.  The same goes for `leave` in the
+  middle of `leave`.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import allocate_lock
+from contextlib import suppress
+
+from peerlock.api.errors import Deadlock
+from peerlock.api.forks import hosts
+from peerlock.runtime.host import INTERRUPTED, Host
+
+
+def must_not_be_in_a_step() -> None:
+    """Of any node: one of them may be who would have to answer."""
+    if any(map(is_in_a_step, hosts())):
+        raise Deadlock(INTERRUPTED)
+
+
+def is_in_a_step(host: Host) -> bool:
+    """Of that node, and not another thread: then we get its guard once more."""
+    if not host.guard.acquire(blocking=False):
+        return False
+    try:
+        return host.stepping
+    finally:
+        host.guard.release()
+
+
+class Loss(threading.Event):
+    """An event that is set once, and for good.
+
+    Its base takes a lock for that, which the interrupted call may have.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._over = False
+        self._gate = allocate_lock()
+        self._gate.acquire()
+
+    def is_set(self) -> bool:
+        return self._over
+
+    def set(self) -> None:
+        self._over = True
+        self._open()
+
+    def clear(self) -> None:
+        """It cannot be undone."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        longest = threading.TIMEOUT_MAX if timeout is None else max(0.0, timeout)
+        try:
+            if not self._over:
+                self._gate.acquire(timeout=min(longest, threading.TIMEOUT_MAX))
+        finally:
+            if self._over:
+                self._open()  # for the next who waits
+        return self._over
+
+    def _open(self) -> None:
+        with suppress(RuntimeError):  # it is open
+            self._gate.release()

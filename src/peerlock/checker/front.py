@@ -1,0 +1,50 @@
+"""The checker for programs and notebooks: one call, an algorithm in, a verdict out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peerlock.algorithms.lookup import algorithm, reference
+from peerlock.checker.check import check as check_model
+from peerlock.checker.model import Network, model
+from peerlock.checker.report import Verdict
+from peerlock.checker.search import Limits
+from peerlock.core.errors import UsageError
+from peerlock.core.peer import Peer
+from peerlock.traces.trace import Trace
+
+
+def check(
+    wanted: str | type[Peer],
+    nodes: int | None = None,
+    requests: int | tuple[int, ...] | None = None,
+    forever: bool = False,
+    network: Network | None = None,
+    limits: Limits | None = None,
+    **settings: Any,
+) -> Verdict:
+    """Try every schedule of a small cluster, and say what holds in all of them.
+
+    wanted: a name of the catalogue, a file such as `./mine.py`, `package.module:Class`,
+      or a class
+    nodes: how many there are; None is as the algorithm's own exhibit has it
+    requests: how often each node asks, or a number for each; None is as the exhibit has it
+    forever: every node asks without end, and the search looks for starvation
+    network: the order of messages and the faults; None is as the algorithm asks
+    limits: when to give up; a search that was cut short proves nothing
+    settings: what the algorithm takes, such as `quorums` or `permits`
+    """
+    if forever and requests is not None:
+        raise UsageError("forever is without end: leave out requests")
+    entry = algorithm(wanted)
+    shown = entry.exhibit
+    if nodes is None:
+        nodes = shown.nodes
+        settings.setdefault("quorums", shown.quorums)
+    asked = None if forever else shown.requests if requests is None else requests
+    return check_model(model(reference(wanted), nodes, asked, network, **settings), limits)
+
+
+def counterexample(verdict: Verdict) -> Trace | None:
+    """A shortest schedule that shows what is wrong; None if nothing was found wrong."""
+    return None if verdict.violation is None else verdict.violation.trace

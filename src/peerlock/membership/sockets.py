@@ -1,0 +1,55 @@
+"""Sockets that processes leave behind when they are killed.
+
+Only names as the runtime makes them are removed, only in the directory in which our own
+socket is, and only if they are sockets: what others have written down decides nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+import stat
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+SOCKET = re.compile(r"[0-9a-f]{16}\.sock")
+
+# After how many seconds a socket at which nobody listens cannot be one that is being made.
+YOUNG = 10.0
+
+
+def remove_unused(own: str, dead: Iterable[str]) -> None:
+    """In the directory of our own: those of the dead, and old ones that nobody uses."""
+    folder = os.path.dirname(own)
+    names = {os.path.basename(path) for path in dead if os.path.dirname(path) == folder}
+    try:
+        found = [name for name in os.listdir(folder) if SOCKET.fullmatch(name)]
+    except OSError:
+        return
+    for name in found:
+        path = os.path.join(folder, name)
+        if is_socket(path) and (name in names or is_unused(path)):
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_unused(path: str) -> bool:
+    try:
+        age = time.time() - os.lstat(path).st_mtime
+    except OSError:
+        return False
+    if age < YOUNG:
+        return False
+    # A socket of another kind is turned away by one that is in use, which does not notice.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as question:
+        return question.connect_ex(path) == errno.ECONNREFUSED

@@ -1,0 +1,514 @@
+"""Being a member: joining, renewing, losing and regaining it, and reaching the others.
+
+Presence is as pure as the node that it keeps in the cluster.  Its host tells it what
+happens: an answer or an error of the membership engine, a connection that is up or down, a
+dial that failed, a view that another member has seen, a step that failed, and `wake` at the
+time `wake_at`.  After each input the host carries out the effects (`drain`): a question for
+the engine, a member to dial, a connection to close, a view to pass on.
+
+The rules:
+
+ 1. *One question at a time* is put to the engine.  What calls for another one meanwhile
+    calls for exactly one more, when the answer is here.
+ 2. *A lease is counted from before the question*, whenever its answer comes.  An error, and
+    an answer about a former self, renew nothing.
+ 3. *The node loses what it holds a margin before others can have it*: its own deadline is a
+    margin earlier than the engine's, and presence wakes up at that time.
+ 4. *Who joins gives up its former place.*  A process that has just told users that they
+    lost something joins again a margin later, or when the former lease is over.
+ 5. *A pause of the whole machine shows in the wall clock.*  Between machines, a lease is
+    shortened by as much as the wall clock has gained on the lease clock since the question,
+    and is renewed at once.  On one machine, all members stood still together.
+ 6. *The first to see a view passes it on.*  A view that is heard while the process is out
+    is kept until it has joined: joining may have been answered with an older one.
+    Numbers for fences are reserved first, and used if a view that is read afterwards is
+    still the node's (see `node/fences.py`).
+ 7. *A member that cannot be reached* is dialled again after a pause, which doubles up to a
+    bound, for as long as it is a member; and the engine is asked whether it is dead, unless
+    the engine tells of that by itself.  A member that accepts connections and closes them
+    is treated alike.
+ 8. *Connections belong to one membership*: others know a process that joins again under
+    another number, so its connections are made anew.
+ 9. *The tick goes on*, whatever fails: the next one is set before anything else is done.  A
+    step that fails in the middle counts as the end of the lease, since nobody knows how
+    much of it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple, TypeVar
+
+from peerlock.node.node import Node
+from peerlock.node.views import MemberId, View
+
+# How often a member looks at the others when nothing calls for it, in seconds.
+POLL = 1.0
+
+# Seconds until a member that could not be reached is dialled again.
+RETRY = 0.001
+RETRY_AT_MOST = 0.5
+
+# A view that is not entered within this many seconds is reported.
+SLOW = 2.0
+
+MARGIN = 0.5  # at most, in seconds
+
+
+def margin(lease: float | None) -> float:
+    """How long before its end a lease counts as over; without one, the time to stop."""
+    return MARGIN if lease is None else min(MARGIN, lease / 10)
+
+
+# Questions for the engine: `joined`, `renewed`, `reserved`, `left` or `failed` follows.
+
+
+class Join(NamedTuple):
+    address: str
+    beyond: int  # the highest number of a view that was seen
+
+
+class Renew(NamedTuple):
+    me: MemberId
+
+
+class Reserve(NamedTuple):
+    """More numbers for the fences of this view."""
+
+
+class Leave(NamedTuple):
+    me: MemberId
+
+
+Question = Join | Renew | Reserve | Leave
+Q = TypeVar("Q", bound=Question)
+
+
+# What else the host carries out.
+
+
+class Dial(NamedTuple):
+    """`connected` or `unreachable` follows, unless it is hung up before."""
+
+    member: MemberId
+    address: str
+
+
+class HangUp(NamedTuple):
+    """Close the connection to this member, or the attempt; nothing follows."""
+
+    member: MemberId
+
+
+class PassOn(NamedTuple):
+    """Tell this member, which is connected, of a view."""
+
+    member: MemberId
+    view: View
+
+
+class LeaseUntil(NamedTuple):
+    """Users lose what they hold at this time, on the lease clock, unless it is renewed."""
+
+    deadline: float
+
+
+class BeFound(NamedTuple):
+    """See that others can still reach this process: `found` or `hidden` follows."""
+
+
+Effect = Question | Dial | HangUp | PassOn | LeaseUntil | BeFound
+
+Alarm = str | MemberId  # a member's: dial it
+TICK, LEASE, JOIN = "tick", "lease", "join"
+
+
+class Line:
+    """The way to one member: up, or being dialled, or not wanted yet."""
+
+    __slots__ = ("again", "dialling", "pause", "reason", "refusal", "since", "up")
+
+    def __init__(self) -> None:
+        self.up = False
+        self.dialling = False  # or about to be, after a pause
+        self.again = False  # it was up before
+        self.pause = RETRY
+        self.since = -inf  # when it was last connected
+        self.reason = ""  # why it could not be reached
+        self.refusal = ""  # why it does not talk with us: it has another version
+
+
+class Presence:
+    """wall: the time of day, which others can correct.
+
+    watching: the engine tells of changes by itself.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        wall: Callable[[], float],
+        lease: float | None,
+        watching: bool = False,
+        between_machines: bool = False,
+    ) -> None:
+        self.node = node
+        self.clock = node.clock
+        self.wall = wall
+        self.lease = lease
+        self.watching = watching
+        self.between_machines = between_machines
+        self.wake_at = inf
+        self.effects: list[Effect] = []
+
+        self._address = ""
+        self._alarms: dict[Alarm, float] = {}
+        self._stopped = False
+
+        self._asked: Question | None = None  # and not answered yet
+        self._asked_at = (0.0, 0.0)  # on both clocks
+        self._again = False
+        self._reserved = 0  # numbers below this one, if the view is still the same
+        self._newest = View(0, ())  # of the views that were heard while out
+        self._place_free_at = -inf  # when others may put us out
+        self._counted_from = (0.0, 0.0)  # the lease, on both clocks
+        self._jumped = 0.0  # by how much it was shortened
+
+        self._lines: dict[MemberId, Line] = {}
+        self._addresses: dict[MemberId, str] = {}
+        self._seen_at = inf  # when the view was seen
+
+        self._reason = ""  # why the engine cannot be used, while it cannot
+        self._hidden = ""  # why others cannot reach us
+        self._fault = ""  # what failed in a step, shown until a tick passes without one
+        self._sound = True
+
+    def drain(self) -> list[Effect]:
+        effects, self.effects = self.effects, []
+        return effects
+
+    # Life
+
+    def start(self, address: str) -> Join:
+        """The first question; if it fails, the process never was a member."""
+        self._address = address
+        return self._ask(Join(address, 0))
+
+    def leave(self) -> Leave:
+        """What is held is given back; nothing is waited for but the engine."""
+        self._stopped = True
+        self._alarms.clear()
+        self.wake_at = inf
+        self.node.lose_everything()
+        return self._ask(Leave(self.node.me))
+
+    def left(self, view: View) -> None:
+        self._spread(view)
+
+    def wake(self) -> None:
+        """Do what is due; it does no harm to come too early."""
+        now = self.clock()
+        due = [alarm for alarm, at in self._alarms.items() if at <= now]
+        for alarm in due:
+            del self._alarms[alarm]
+        if TICK in due:
+            self._alarms[TICK] = now + self._pace
+        self.wake_at = min(self._alarms.values(), default=inf)
+        self._look_at_clocks()
+        if TICK in due:
+            self._tick()
+        for alarm in due:
+            if isinstance(alarm, int) and alarm in self._lines:
+                self._dial(alarm)
+        self._go_on()
+
+    def _tick(self) -> None:
+        self._fault = self._fault if not self._sound else ""
+        self._sound = True
+        self.effects.append(BeFound())
+        self.node.tick()
+        self.look()
+
+    @property
+    def _pace(self) -> float:
+        return POLL if self.lease is None else min(POLL, self.lease / 5)
+
+    def _set_alarm(self, alarm: Alarm, at: float) -> None:
+        self._alarms[alarm] = at
+        self.wake_at = min(self.wake_at, at)
+
+    def _go_on(self) -> None:
+        if self._again or not self.node.member:
+            self.look()
+
+    # The engine
+
+    def look(self) -> None:
+        """Renew, and see whether a member is gone; or join again."""
+        if self._asked is not None:
+            self._again = True
+            return
+        if self._stopped or not self._address or JOIN in self._alarms:
+            return
+        self._again = False
+        if self.node.member:
+            fences = self.node.wants_fences and not self._reserved
+            self._put(Reserve() if fences else Renew(self.node.me))
+            return
+        until = min(self._place_free_at, self.node.lost_at + margin(self.lease))
+        if self.clock() < until:
+            self._set_alarm(JOIN, until)
+        else:
+            self._put(Join(self._address, self.node.fences.number))
+
+    def _put(self, question: Question) -> None:
+        self.effects.append(self._ask(question))
+
+    def _ask(self, question: Q) -> Q:
+        self._asked = question
+        self._asked_at = self.clock(), self.wall()
+        return question
+
+    def joined(
+        self, view: View, me: MemberId, deadline: float, lease: float | None
+    ) -> None:
+        if self._is_over():
+            return
+        self._reason = ""
+        self.lease = lease
+        if TICK not in self._alarms:
+            self._set_alarm(TICK, self.clock() + self._pace)
+        for member in list(self._lines):
+            self._drop(member)
+        self._lease_until(deadline, deadline)
+        self.node.see(view, me)
+        if self.node.member:
+            self._go_with(view)
+            self._spread(view)
+            self._see(self._newest)
+        else:
+            self._reason = "joining took longer than a lease"
+        self._go_on()
+
+    def renewed(self, view: View, deadline: float, changed: bool, reason: str = "") -> None:
+        """deadline: -inf if we have been put out."""
+        question, (asked_at, _) = self._asked, self._asked_at
+        if self._is_over():
+            return
+        self._reason = reason
+        if self._reserved:
+            self.node.reserved(self._reserved, view.number)
+            self._reserved = 0
+        if deadline == -inf:
+            self._put_out()
+        elif self._is_about_us(question):
+            ours = inf if self.lease is None else asked_at + self.lease
+            self._lease_until(min(deadline, ours), deadline)
+        self._see(view)
+        if changed:
+            self._spread(view)
+        self._go_on()
+
+    def fences_run_low(self) -> None:
+        """The node wants more; if the engine fails, it is asked at the next tick."""
+        if not self._reason:
+            self.look()
+
+    def reserved(self, number: int) -> None:
+        """They may be used if a view that is read after that is still the node's."""
+        self._reserved = number
+        if not self._is_over():
+            self.look()
+
+    def failed(self, reason: str, gone: bool = False) -> None:
+        """gone: what the members share was taken away, and nobody is a member any more."""
+        question = self._asked
+        if self._is_over():
+            return
+        self._reason = reason
+        self._reserved = 0
+        self._again = False
+        if isinstance(question, Join):
+            self._set_alarm(JOIN, self.clock() + min(self._pace, RETRY_AT_MOST))
+        elif gone:
+            self._put_out()
+        self._look_at_clocks()
+        self._go_on()
+
+    def _is_over(self) -> bool:
+        """The question is answered; whether nobody is interested in that any more."""
+        self._asked = None
+        return self._stopped
+
+    def _is_about_us(self, question: Question | None) -> bool:
+        """And not about a former self; nor are we out by now."""
+        if not isinstance(question, Renew) or not self.node.member:
+            return False
+        return question.me == self.node.me
+
+    def _put_out(self) -> None:
+        """Others have our place: there is nothing to wait for."""
+        self._place_free_at = -inf
+        self.node.lose_everything()
+
+    # The lease
+
+    def _lease_until(self, ours: float, theirs: float) -> None:
+        """ours: counted from before the question; theirs: when others may put us out."""
+        self._place_free_at = theirs
+        self._counted_from = self._asked_at
+        self._jumped = 0.0
+        if ours < inf:
+            self._set_deadline(ours - margin(self.lease))
+            self._look_at_clocks()
+
+    def _set_deadline(self, deadline: float) -> None:
+        self.node.renewed(deadline)
+        self._set_alarm(LEASE, deadline)
+        self.effects.append(LeaseUntil(deadline))
+
+    def _look_at_clocks(self) -> None:
+        """Before anything that relies on the lease."""
+        if self.between_machines and self.node.member:
+            counted, wall = self._counted_from
+            gained = (self.wall() - wall) - (self.clock() - counted)
+            if gained > self._jumped + margin(self.lease) / 10:
+                self._set_deadline(self.node.deadline - (gained - self._jumped))
+                self._jumped = gained
+                self._again = True
+        self.node.check_lease()
+
+    # Views
+
+    def heard(self, view: View) -> None:
+        """Of a view that another member, or the engine, has seen."""
+        if not self._stopped:
+            self._look_at_clocks()
+            self._see(view)
+            self._go_on()
+
+    def _see(self, view: View) -> None:
+        if not self.node.member:
+            self._newest = max(self._newest, view)
+        elif view.number > self.node.view.number:
+            self.node.see(view)
+            self._go_with(view)
+
+    def _go_with(self, view: View) -> None:
+        self._addresses = {member.id: member.address for member in view.members}
+        self._seen_at = self.clock()
+        for member in [m for m in self._lines if m not in self._addresses]:
+            self._drop(member)
+        if self.node.me not in self._addresses:
+            self._put_out()
+
+    def _spread(self, view: View) -> None:
+        for member in view.members:
+            if member.id != self.node.me:
+                line = self._lines.get(member.id)
+                if line is not None and line.up:
+                    self.effects.append(PassOn(member.id, view))
+                else:
+                    self.wanted(member.id)
+
+    # Connections
+
+    def wanted(self, member: MemberId) -> None:
+        """There is something to say to it, and no connection."""
+        if self._stopped or member not in self._addresses:
+            return
+        line = self._lines.setdefault(member, Line())
+        if line.up or line.dialling:
+            return
+        line.dialling = True
+        if self.clock() - line.since < RETRY_AT_MOST:
+            self._dial_later(member, line)  # it let us in, and then did not want us
+        else:
+            line.pause = RETRY
+            self._dial(member)
+
+    def _dial(self, member: MemberId) -> None:
+        self.effects.append(Dial(member, self._addresses[member]))
+
+    def _dial_later(self, member: MemberId, line: Line) -> None:
+        self._set_alarm(member, self.clock() + line.pause)
+        line.pause = min(2 * line.pause, RETRY_AT_MOST)
+
+    def connected(self, member: MemberId) -> None:
+        line = self._lines[member]
+        line.up, line.dialling, line.reason = True, False, ""
+        line.since = self.clock()
+        self.node.connected(member, line.again)
+        line.again = True
+
+    def unreachable(self, member: MemberId, reason: str) -> None:
+        line = self._lines[member]
+        line.reason = reason
+        self._dial_later(member, line)
+        self.suspect(member)
+
+    def disconnected(self, member: MemberId) -> None:
+        """The connection that we made to it is gone."""
+        self._lines[member].up = False
+        self.wanted(member)
+        self.suspect(member)
+
+    def refused(self, member: MemberId, reason: str) -> None:
+        """It says that it does not talk with us."""
+        self._lines[member].refusal = reason
+
+    def suspect(self, member: MemberId) -> None:
+        """It may be dead, as when its connection to us is gone.
+
+        Where the engine tells of deaths by itself, a hundred members need not ask.
+        """
+        if member in self._addresses and not self.watching:
+            self.look()
+
+    def _drop(self, member: MemberId) -> None:
+        del self._lines[member]
+        self._alarms.pop(member, None)
+        self.effects.append(HangUp(member))
+
+    # Faults and troubles
+
+    def faulted(self, what: str) -> None:
+        """Something failed that nobody foresaw; we go on."""
+        self.node.statistics.faults += 1
+        self._fault, self._sound = what, False
+
+    def stumbled(self, what: str) -> None:
+        """A step failed in the middle: ours, or the node's."""
+        self.faulted(what)
+        self.node.lose_everything()
+        self._go_on()
+
+    def found(self) -> None:
+        self._hidden = ""
+
+    def hidden(self, reason: str) -> None:
+        self._hidden = reason
+
+    @property
+    def trouble(self) -> str:
+        """What keeps us from working as we should; nothing if nothing does."""
+        if self._fault:
+            return f"an unforeseen fault, please report it: {self._fault}"
+        return self._reason or self._hidden or self._unreachable() or self._awaited()
+
+    def _unreachable(self) -> str:
+        for member, line in self._lines.items():
+            where = self._addresses.get(member)
+            if line.refusal:
+                return f"cannot talk with the member at {where}: {line.refusal}"
+            if line.reason and line.pause == RETRY_AT_MOST:
+                return f"cannot reach the member at {where}: {line.reason}"
+        return ""
+
+    def _awaited(self) -> str:
+        if self.clock() - self._seen_at > SLOW:
+            for member in self.node.awaited - {self.node.me}:
+                where = self._addresses.get(member)
+                return f"all wait for the member at {where}, which is silent"
+        return ""

@@ -1,0 +1,119 @@
+"""Engines on one machine, for tests that want no event loop; and processes that join."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerlock.membership import clock
+from peerlock.membership.sqlite import SqliteEngine
+
+
+class Engine:
+    """The same, without async; closed at the end."""
+
+    def __init__(self, path: Path, lease: float | None = 60.0) -> None:
+        self.engine = SqliteEngine(path, lease)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.engine, name)
+        return lambda *arguments: asyncio.run(method(*arguments))
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
+
+
+def start(path: Path, *program: str) -> "subprocess.Popen[str]":
+    """Another process that has joined; it says `in` when it has."""
+    text = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from peerlock.membership.sqlite import SqliteEngine\n"
+        f"engine = SqliteEngine(Path({str(path)!r}), 60)\n"
+        "joined = asyncio.run(engine.join(f'/nowhere/{sys.argv[1]}'))\n"
+        "print(joined.me, flush=True)\n" + "\n".join(program or ["sys.stdin.read()"])
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", text, "socket"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heard(process: "subprocess.Popen[str]") -> int:
+    assert process.stdout
+    return int(process.stdout.readline())
+
+
+def end(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGKILL) -> None:
+    process.send_signal(number)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe
+        pipe.close()
+
+
+def files(path: Path) -> list[str]:
+    return sorted(os.listdir(f"{path}.members"))
+
+
+class Clock:
+    """The one on which leases are counted, in this process."""
+
+    def __init__(self) -> None:
+        self.now = clock.now()
+
+
+@pytest.fixture
+def leases_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    by_hand = Clock()
+    monkeypatch.setattr(clock, "now", lambda: by_hand.now)
+    return by_hand
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "c.db"
+
+
+@pytest.fixture
+def one(path: Path) -> Iterator[Engine]:
+    with Engine(path) as engine:
+        yield engine
+
+
+@pytest.fixture
+def two(path: Path) -> Iterator[Engine]:
+    with Engine(path) as engine:
+        yield engine
+
+
+def in_parallel(processes: int, work: Callable[[], None]) -> list[int]:
+    """In so many children at once; their exit codes."""
+    gate, opens_it = os.pipe()
+    children = []
+    for _ in range(processes):
+        child = os.fork()
+        if not child:
+            os.close(opens_it)
+            os.read(gate, 1)
+            code = 1
+            try:
+                work()
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    os.close(opens_it)
+    os.close(gate)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]

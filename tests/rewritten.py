@@ -1,0 +1,625 @@
+"""Small errors in what ships, as data: some words of one function are replaced.
+
+Each mutant was written down before the tests that catch it, or is one that an outsider had
+made.  It is caught by the seeds of test_cluster.py, or by a test that is named.
+docs/mutants.md is the table of all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from typing import Any, NamedTuple
+
+import pytest
+
+from peerlock.node.homes import Homes
+from peerlock.node.links import Link
+from peerlock.node.locks import Lock
+from peerlock.node.names import Names
+from peerlock.node.node import Node
+from peerlock.node.presence import Presence
+from peerlock.runtime.host import Host
+
+SEEDS = "seeds"
+
+
+class Rewritten(NamedTuple):
+    what: str
+    owner: type
+    function: str
+    old: str
+    new: str
+    caught_by: str = SEEDS
+
+    def __str__(self) -> str:
+        return self.what
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        found = inspect.getattr_static(self.owner, self.function)
+        source = textwrap.dedent(inspect.getsource(getattr(found, "fget", found)))
+        assert source.count(self.old) == 1, f"{self.function} has changed: {self.old!r}"
+        made: dict[str, Any] = {}
+        code = "from __future__ import annotations\n" + source.replace(self.old, self.new)
+        exec(code, vars(sys.modules[self.owner.__module__]), made)
+        patch.setattr(self.owner, self.function, made[self.function])
+
+
+M, P, H, N = Rewritten, Presence, Host, Node
+
+NAMED = (
+    M("the margin is ignored", P, "_lease_until", "ours - margin(self.lease)", "ours"),
+    M(
+        "it joins again without waiting for the margin",
+        P,
+        "look",
+        "if self.clock() < until:",
+        "if False:",
+    ),
+    M(
+        "no timer at the end of the lease",
+        P,
+        "_set_deadline",
+        "self._set_alarm(LEASE, deadline)",
+        "pass",
+    ),
+    M(
+        "a renewal counts from the answer",
+        P,
+        "renewed",
+        "asked_at + self.lease",
+        "self.clock() + self.lease",
+    ),
+    M(
+        "a former self is renewed",
+        P,
+        "_is_about_us",
+        "if not isinstance(question, Renew) or not self.node.member:",
+        "self.node.member = True\n    if not isinstance(question, Renew):",
+    ),
+    M(
+        "a message of the epoch before is accepted",
+        Names,
+        "_receive_to_peer",
+        "instance.epoch != epoch:",
+        "instance.epoch not in (epoch, epoch + 1):",
+        "test_node.test_what_comes_late_from_the_opening_before_is_dropped",
+    ),
+    M(
+        "only the last 8 early batches are kept",
+        N,
+        "receive",
+        "self._early.append((sender, batch))",
+        "self._early = [*self._early[-7:], (sender, batch)]",
+        "test_node.test_all_that_comes_early_is_kept_in_order",
+    ),
+    M(
+        "a probe ignores waiters",
+        Lock,
+        "users",
+        "*(w for w in self.waiters if not w.probing)",
+        "",
+        "test_node.test_a_probe_counts_those_who_wait",
+    ),
+    M(
+        "acknowledgements are not repeated",
+        N,
+        "connected",
+        "self._dirty[member] = None",
+        "if unacknowledged:\n            self._dirty[member] = None",
+        "test_node.test_a_new_connection_brings_the_acknowledgement_again",
+    ),
+)
+
+
+PRESENCE = (
+    M(
+        "an error of the engine counts as a renewal",
+        P,
+        "failed",
+        "self._look_at_clocks()",
+        "self.node.member and self._lease_until(self.clock() + 3.0, self.clock() + 3.0)",
+    ),
+    M(
+        "views that are heard while out are forgotten",
+        P,
+        "_see",
+        "self._newest = max(self._newest, view)",
+        "pass",
+        "test_presence.test_a_view_heard_before_the_join_is_answered_is_seen_after_it",
+    ),
+    M(
+        "who is put out does not join again",
+        P,
+        "_go_on",
+        "self._again or not self.node.member",
+        "self._again",
+        "test_presence.test_who_is_out_joins_again_in_a_later_view",
+    ),
+    M(
+        "connections to former members are kept",
+        P,
+        "_go_with",
+        "self._drop(member)",
+        "pass",
+    ),
+    M(
+        "connections are kept when it joins again",
+        P,
+        "joined",
+        "self._drop(member)",
+        "pass",
+    ),
+    M(
+        "a broken connection is not dialled again",
+        P,
+        "disconnected",
+        "self.wanted(member)",
+        "pass",
+        "test_presence.test_a_broken_connection_is_made_anew",
+    ),
+    M(
+        "the node is not told of a new connection",
+        P,
+        "connected",
+        "self.node.connected(member, line.again)",
+        "pass",
+    ),
+    M(
+        "a dial that failed is not repeated",
+        P,
+        "unreachable",
+        "self._dial_later(member, line)",
+        "pass",
+    ),
+    M(
+        "nobody asks about a member that is out of touch",
+        P,
+        "suspect",
+        "self.look()",
+        "pass",
+        "test_presence.test_one_that_may_be_dead_is_asked_about",
+    ),
+    M(
+        "a change is not passed on",
+        P,
+        "renewed",
+        "if changed:",
+        "if False:",
+        "test_presence.test_a_view_that_we_have_changed_is_passed_on",
+    ),
+    M(
+        "several questions at once",
+        P,
+        "look",
+        "if self._asked is not None:",
+        "if False:",
+        "test_presence.test_what_calls_for_a_look_meanwhile_calls_for_one_more",
+    ),
+    M(
+        "a look that is asked for meanwhile is forgotten",
+        P,
+        "look",
+        "self._again = True",
+        "pass",
+        "test_presence.test_what_calls_for_a_look_meanwhile_calls_for_one_more",
+    ),
+    M(
+        "a join that failed is never repeated",
+        P,
+        "failed",
+        "self.clock() + min(self._pace, RETRY_AT_MOST)",
+        "inf",
+    ),
+    M(
+        "a join that failed is repeated at once",
+        P,
+        "failed",
+        "self._set_alarm(JOIN, self.clock() + min(self._pace, RETRY_AT_MOST))",
+        "pass",
+        "test_presence.test_a_join_that_fails_is_tried_again_after_a_pause",
+    ),
+    M(
+        "locks are kept when all members are gone",
+        P,
+        "failed",
+        "self._put_out()",
+        "pass",
+        "test_presence.test_when_all_members_are_gone_what_they_held_is_lost",
+    ),
+    M(
+        "a pause of the machine is not noticed",
+        P,
+        "_look_at_clocks",
+        "self.between_machines and",
+        "False and",
+    ),
+    M(
+        "the wall clock counts on one machine, too",
+        P,
+        "_look_at_clocks",
+        "self.between_machines and",
+        "True and",
+        "test_presence.test_on_one_machine_all_stood_still",
+    ),
+    M(
+        "a wall clock that is set back gives time",
+        P,
+        "_look_at_clocks",
+        "gained > self._jumped + margin(self.lease) / 10",
+        "abs(gained - self._jumped) > margin(self.lease) / 10",
+        "test_presence.test_a_wall_clock_that_is_set_back_gives_no_time",
+    ),
+    M(
+        "a jump of the wall clock counts at every look",
+        P,
+        "_look_at_clocks",
+        "self._jumped = gained",
+        "pass",
+        "test_presence.test_a_pause_counts_once",
+    ),
+    M(
+        "a tick that fails is the last",
+        P,
+        "wake",
+        "self._alarms[TICK] = now + self._pace",
+        "pass",
+    ),
+    M(
+        "a step that failed counts as done",
+        P,
+        "stumbled",
+        "self.node.lose_everything()",
+        "pass",
+        "test_presence.test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on",
+    ),
+    M(
+        "a step that failed is not shown",
+        P,
+        "faulted",
+        "self._fault, self._sound = what, False",
+        "pass",
+        "test_presence.test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on",
+    ),
+    M(
+        "fences are never reserved",
+        P,
+        "look",
+        "self.node.wants_fences and not self._reserved",
+        "False",
+        "test_presence.test_fences_that_run_low_are_reserved_before_a_renewal",
+    ),
+    M(
+        "reserved fences are used whatever the view",
+        P,
+        "renewed",
+        "self.node.reserved(self._reserved, view.number)",
+        "self.node.reserved(self._reserved, self.node.view.number)",
+        "test_presence.test_fences_that_were_reserved_before_another_view_are_not_used",
+    ),
+    M(
+        "the pause between dials grows without bound",
+        P,
+        "_dial_later",
+        "min(2 * line.pause, RETRY_AT_MOST)",
+        "2 * line.pause",
+        "test_presence.test_who_accepts_and_hangs_up_is_dialled_after_pauses_that_grow",
+    ),
+    M(
+        "the pause between dials is never reset",
+        P,
+        "wanted",
+        "line.pause = RETRY",
+        "pass",
+        "test_presence.test_pauses_begin_anew_when_a_connection_has_lasted",
+    ),
+    M(
+        "who hangs up is dialled at once",
+        P,
+        "wanted",
+        "if self.clock() - line.since < RETRY_AT_MOST:",
+        "if False:",
+        "test_presence.test_who_accepts_and_hangs_up_is_dialled_after_pauses_that_grow",
+    ),
+    M(
+        "who joins again does not say what it has seen",
+        P,
+        "look",
+        "Join(self._address, self.node.fences.number)",
+        "Join(self._address, 0)",
+        "test_presence.test_who_is_out_joins_again_in_a_later_view",
+    ),
+    M(
+        "a renewal that comes too late counts",
+        P,
+        "_is_about_us",
+        " or not self.node.member",
+        "",
+        "test_presence.test_a_renewal_that_comes_when_the_lease_is_over_is_none",
+    ),
+    M(
+        "trouble is never over",
+        P,
+        "renewed",
+        "self._reason = reason",
+        "self._reason = reason or self._reason",
+        "test_presence.test_a_question_that_failed_is_asked_again_at_the_next_tick",
+    ),
+    M(
+        "a join that took longer than its lease counts",
+        P,
+        "joined",
+        "self._lease_until(deadline, deadline)",
+        "self._lease_until(max(deadline, self.clock() + 1.0), deadline)",
+        "test_presence.test_a_join_that_took_longer_than_its_lease_is_none",
+    ),
+    M(
+        "who leaves tells nobody",
+        P,
+        "left",
+        "self._spread(view)",
+        "pass",
+        "test_presence.test_who_leaves_tells_those_that_it_is_connected_to",
+    ),
+    M(
+        "an engine that tells by itself is asked all the same",
+        P,
+        "suspect",
+        " and not self.watching",
+        "",
+        "test_presence.test_an_engine_that_tells_by_itself_is_not_asked",
+    ),
+    M(
+        "who was put out waits for the end of its lease",
+        P,
+        "_put_out",
+        "self._place_free_at = -inf",
+        "pass",
+        "test_presence.test_who_was_put_out_joins_again_at_once",
+    ),
+    M(
+        "a newcomer tells nobody",
+        P,
+        "joined",
+        "self._spread(view)",
+        "pass",
+        "test_presence.test_who_joins_connects_to_all_which_tells_them",
+    ),
+)
+
+HOST = (
+    M(
+        "a connection comes without a greeting",
+        H,
+        "_connected",
+        "connection.send(Hello(VERSION, self.engine.cluster, node.me))",
+        "pass",
+        "test_host.test_two_hosts_talk",
+    ),
+    M(
+        "a timer is not set again after a step that failed",
+        H,
+        "_tell",
+        "finally:\n        self._carry_out()",
+        "finally:\n        pass\n    self._carry_out()",
+        "test_host.test_a_tick_that_fails_is_reported_and_the_heart_beats_on",
+    ),
+    M(
+        "an engine that fails unforeseen leaves the question open",
+        H,
+        "_ask",
+        "answer = partial(self.presence.failed, repr(error))",
+        "return",
+        "test_host.test_an_engine_that_fails_in_an_unforeseen_way_is_asked_again",
+    ),
+    M(
+        "leases are counted on CLOCK_MONOTONIC",
+        H,
+        "__init__",
+        "Node(clock.now, knobs)",
+        "Node(time.monotonic, knobs)",
+        "test_host.test_a_holder_that_was_suspended_has_lost",
+    ),
+    M(
+        "timers are never compared with the lease clock",
+        H,
+        "_set_timer",
+        "abs(self._timer.when() - due) <= PRECISION and ",
+        "",
+        "test_host.test_timers_are_set_again_by_the_difference_of_the_clocks",
+    ),
+    M(
+        "a socket that cannot be looked at is no trouble",
+        H,
+        "_be_found",
+        'self.step(self.presence.hidden, f"cannot be reached by others: {words(error)}")',
+        "pass",
+        "test_host.test_a_socket_that_cannot_be_looked_at_does_not_end_the_renewals",
+    ),
+    M(
+        "who is not connected is not dialled",
+        H,
+        "flush",
+        "self._tell(self.presence.wanted, member)",
+        "pass",
+        "test_host.test_a_member_whose_connection_is_gone_is_dialled_when_wanted",
+    ),
+    M(
+        "the end of another's connection is not noticed",
+        H,
+        "closed",
+        "self._tell(self.presence.suspect, sender)",
+        "pass",
+        "test_host.test_the_end_of_a_members_connection_is_a_reason_to_look",
+    ),
+    M(
+        "a connection that comes up after it was hung up is kept",
+        H,
+        "_connect",
+        "if self._dialling.get(member) is not connection:",
+        "if False:",
+        "test_host.test_a_connection_that_was_hung_up_while_it_was_dialled_is_closed",
+    ),
+    M(
+        "a step that failed is not told to the presence",
+        H,
+        "step",
+        "self.presence.stumbled(repr(error))",
+        "pass",
+        "test_host.test_a_step_that_ends_in_the_middle_is_followed_by_a_fresh_start",
+    ),
+    M(
+        "one effect that fails ends all",
+        H,
+        "_carry_out",
+        "except Exception as error:",
+        "except RemoteError as error:",
+        "test_host.test_one_who_is_told_of_renewals_and_fails_does_not_end_them",
+    ),
+    M(
+        "the wall clock is never looked at",
+        H,
+        "__init__",
+        "time.time,",
+        "lambda: 0.0,",
+        "test_host.test_a_wall_clock_that_jumps_shortens_a_lease_between_machines",
+    ),
+)
+
+NODE = (
+    M(
+        "a recheck is not answered",
+        Homes,
+        "recheck",
+        "if entry is None or entry.epoch != epoch:",
+        "if False:",
+        "test_node.test_a_home_tells_who_asks_about_what_it_has_forgotten",
+    ),
+    M(
+        "a gap is accepted",
+        Link,
+        "accept",
+        "if known < 0:",
+        "known = max(known, 0)\n    if False:",
+    ),
+    M(
+        "a gap is not noticed",
+        Link,
+        "accept",
+        'raise RemoteError(f"message {batch.first} follows {self._received}")',
+        "return ()",
+    ),
+    M(
+        "what is new is taken with what came before",
+        Link,
+        "accept",
+        "messages[known:] if known else messages",
+        "messages",
+    ),
+    M(
+        "what came early is taken in another order",
+        N,
+        "see",
+        "in early:",
+        "in reversed(early):",
+        "test_node.test_all_that_comes_early_is_kept_in_order",
+    ),
+    M(
+        "a name is opened while it is recalled",
+        Homes,
+        "open",
+        "if entry.pending:",
+        "if False:",
+        "test_node.test_nobody_opens_a_name_while_it_is_recalled",
+    ),
+    M(
+        "who is out keeps its links",
+        N,
+        "lose_everything",
+        "self._links.clear()",
+        "pass",
+        "test_node.test_who_is_out_says_nothing_more",
+    ),
+    M(
+        "the next one is not served when one gives up",
+        N,
+        "give_up",
+        "self._serve(lock)",
+        "pass",
+        "test_node.test_one_who_gives_up_lets_those_behind_him_in",
+    ),
+    M(
+        "a name is kept when the last one gives up",
+        N,
+        "give_up",
+        "self._forget_if_unused(lock)",
+        "pass",
+        "test_node.test_who_gives_up_before_there_is_a_view_leaves_nothing",
+    ),
+    M(
+        "a turn goes on after the end of the lease",
+        N,
+        "_start_turns",
+        "min(ends, self.deadline)",
+        "ends",
+        "test_node.test_nobody_takes_a_lock_at_once_without_a_lease",
+    ),
+    M(
+        "a lock is put back although others wait",
+        N,
+        "put_back",
+        "lock.waiters or lock.recalled or ",
+        "",
+        "test_node.test_a_lock_for_which_somebody_waits_here_is_not_put_back",
+    ),
+    M(
+        "a tick does not acknowledge",
+        N,
+        "tick",
+        "link.remind() or link.owes_acknowledgement",
+        "link.remind()",
+    ),
+    M(
+        "nothing is repeated that goes unanswered",
+        N,
+        "tick",
+        "link.remind() or link.owes_acknowledgement",
+        "link.owes_acknowledgement",
+        "test_node.test_the_last_batch_on_a_live_connection_is_not_lost_in_silence",
+    ),
+    M(
+        "what comes twice is not acknowledged again",
+        Link,
+        "accept",
+        "if messages:",
+        "if False:",
+        "test_node.test_an_acknowledgement_that_was_lost_is_repeated",
+    ),
+    M(
+        "a batch is taken after the end of the lease",
+        N,
+        "receive",
+        "self.check_lease()",
+        "pass",
+        "test_node.test_a_batch_finds_that_the_lease_is_over",
+    ),
+    M(
+        "a late Close closes the next opening",
+        Homes,
+        "close",
+        "if entry is None or entry.epoch != epoch:",
+        "if entry is None:",
+        "test_node.test_a_late_close_does_not_close_the_next_opening",
+    ),
+    M(
+        "a late Forget ends what is open",
+        Names,
+        "_receive_forget",
+        " or lock.stage is Stage.OPEN",
+        "",
+        "test_node.test_an_open_name_is_not_forgotten",
+    ),
+)
+
+ALL = (*NAMED, *PRESENCE, *HOST, *NODE)

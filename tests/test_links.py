@@ -1,0 +1,147 @@
+"""Links between nodes, directly: gaps, repetitions, acknowledgements, early batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from peerlock.core.peer import RemoteError
+from peerlock.node import links
+from peerlock.node.fences import Fences
+from peerlock.node.links import UNTOLD, Link
+from peerlock.node.node import EARLY
+from peerlock.node.wire import Batch, Message, Probe, Probed
+from tests.test_node import World
+
+FENCES = Fences()
+
+
+def said(*numbers: int) -> tuple[Message, ...]:
+    return tuple(Probe(f"message {number}") for number in numbers)
+
+
+def posted(*numbers: int) -> Link:
+    link = Link()
+    for message in said(*numbers):
+        link.post(message)
+    return link
+
+
+def sent(link: Link) -> Batch:
+    return link.batch(1, 1, FENCES)
+
+
+def test_a_batch_says_what_is_new_and_from_which_number_on() -> None:
+    link = posted(1, 2)
+    assert sent(link) == Batch(1, 1, 1, 0, 0, 0, said(1, 2))
+    for message in said(3):
+        link.post(message)
+    assert sent(link) == Batch(1, 1, 3, 0, 0, 0, said(3))
+    assert sent(link) == Batch(1, 1, 4, 0, 0, 0, ())
+
+
+def test_each_message_is_accepted_once_and_in_order() -> None:
+    sender, receiver = posted(1, 2, 3), Link()
+    first = sent(sender)
+    assert receiver.accept(first) == said(1, 2, 3)
+    assert receiver.accept(first) == ()
+    sender.post(said(4)[0])
+    sender.anew()
+    assert receiver.accept(sent(sender)) == said(4)  # what came again is left out
+    assert receiver._received == 4
+
+
+def test_after_a_gap_nothing_is_accepted_until_it_is_closed() -> None:
+    sender, receiver = posted(1), Link()
+    lost = sent(sender)
+    sender.post(said(2)[0])
+    late = sent(sender)
+    assert receiver.accept(late) == ()
+    assert receiver.accept(late) == ()
+    assert receiver._received == 0
+    assert receiver.accept(lost) == said(1)
+    assert receiver.accept(late) == said(2)
+
+
+def test_a_new_connection_carries_all_that_is_not_acknowledged() -> None:
+    sender, receiver = posted(1, 2, 3), Link()
+    receiver.accept(sent(sender)._replace(messages=said(1)))
+    sender.accept(sent(receiver))
+    assert sender.unacknowledged == 2
+    assert sender.anew() == 2
+    again = sent(sender)
+    assert (again.first, again.messages) == (2, said(2, 3))
+
+
+@pytest.mark.parametrize("number", [1, UNTOLD // 2, 3 * UNTOLD])
+def test_acknowledgements_are_repeated_over_a_new_connection(number: int) -> None:
+    """The last one may have been lost with the old one."""
+    sender, receiver = posted(*range(number)), Link()
+    receiver.accept(sent(sender))
+    sent(receiver)  # it never arrives
+    assert not receiver.has_something_to_say
+    assert not receiver.owes_acknowledgement
+    receiver.anew()
+    assert receiver.has_something_to_say
+    assert receiver.owes_acknowledgement
+    sender.accept(sent(receiver))
+    assert sender.unacknowledged == 0
+
+
+def test_what_is_acknowledged_is_dropped_and_no_more() -> None:
+    sender, receiver = posted(1, 2, 3), Link()
+    receiver.accept(sent(sender)._replace(messages=said(1, 2)))
+    acknowledgement = sent(receiver)
+    for _ in range(2):
+        sender.accept(acknowledgement)
+        assert list(sender._kept) == list(said(3))
+
+
+def test_what_was_never_sent_cannot_be_acknowledged() -> None:
+    sender = posted(1, 2)
+    for received in (3, 4, 1_000):
+        with pytest.raises(RemoteError, match="never sent"):
+            sender.accept(Batch(1, 1, 1, received, 0, 0, ()))
+    assert sender.unacknowledged == 2
+
+
+def test_a_link_is_full_and_then_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "FULL", 3)
+    sender, receiver = Link(), Link()
+    assert [sender.post(message) for message in said(1, 2, 3, 4)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert sender.full
+    receiver.accept(sent(sender))
+    sender.accept(sent(receiver))
+    assert not sender.full
+
+
+# Batches of views that a node has not seen
+
+
+@pytest.mark.parametrize("number", [1, 9, 200])
+def test_all_that_came_early_is_heard_when_the_view_comes(number: int) -> None:
+    world = World(2)
+    view = world.next_view(1, 2)
+    for i in range(1, number + 1):
+        world[1].receive(2, Batch(1, view.number, i, 0, 0, 0, said(i)))
+    assert world[1].remembers()["early"] == number
+    assert world[1].waits_for_view
+    world[1].see(view)
+    assert world[1]._links[2]._received == number
+    answered = [
+        m.name for _, b in world[1].drain() for m in b.messages if type(m) is Probed
+    ]
+    assert answered == [f"message {i}" for i in range(1, number + 1)]
+
+
+def test_too_much_that_comes_early_is_refused() -> None:
+    world = World(2)
+    early = Batch(1, world.number + 1, 1, 0, 0, 0, said(1))
+    for _ in range(EARLY):
+        world[1].receive(2, early)
+    with pytest.raises(RemoteError, match="too much"):
+        world[1].receive(2, early)
