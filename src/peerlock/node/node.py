@@ -163,11 +163,12 @@ class Node:
     def receive(self, sender: MemberId, batch: Batch) -> None:
         self.check_lease()
         fences = self.fences
-        raised = batch.fence > fences.highest or batch.limit > fences.limit
+        known = self._mail.knows(sender)
+        raised = known and (batch.fence > fences.highest or batch.limit > fences.limit)
         if raised:
             fences.validate(batch.fence, batch.limit)
         messages = self._mail.accept(sender, batch)
-        if not self._mail.knows(sender):
+        if not known:
             return  # it is out, or not in yet
         if raised:
             fences.hear(batch.fence, batch.limit)
