@@ -570,6 +570,19 @@ def test_an_opening_that_makes_no_sense_is_a_counted_error(forge: Forge) -> None
     assert world.get(2, "y").holds
 
 
+def test_no_member_speaks_for_another() -> None:
+    """Here it gives the holder's permission."""
+    world = World(5)
+    world.use(2, 3, 4, wanted=CLOCKED)
+    holder, user = world.get(4, wanted=CLOCKED), world.wait(2, wanted=CLOCKED)
+    lock = world.lock(2)
+    ranks = lock.circle.ranks
+    forged = ToPeer("x", lock.epoch, "ricart-agrawala", ranks[4] + 1, ranks[2] + 1, Reply())
+    world.say(3, 2, forged)
+    assert user.waits and holder.holds
+    assert world[2].statistics.remote_errors == 1
+
+
 def test_next_and_go_from_the_wrong_member_are_counted_errors() -> None:
     world = World(6)
     world.use(2, 3, 4)

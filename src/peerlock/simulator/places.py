@@ -3,8 +3,9 @@
 Judged are names whose algorithm lets members in in the order in which they ask, and
 exclusive requests that are made to be waited for.  Each process asks for the first of its
 users: that one counts, from when it was the first and its process did not hold the name.
-The request of a user that gives up is not taken back, and serves the next one there: so what
-is served may have been asked for by an earlier user of the same process.
+The request of a user that gives up is not taken back, and serves the next one there: so
+what is served may have been asked for by an earlier user of the same process.  If that was
+a reader, a writer there can ask only after the reader's grant: it is not judged until then.
 
 A *turn* of a process begins with a grant after another process's; what it hands on to its
 own users in that turn is bounded elsewhere.  When a turn begins, no other process may have
@@ -47,6 +48,7 @@ class Place:
 
     who: str  # its process
     asked_at: float
+    shared: bool
     in_circle: bool  # its process was, when it asked; newcomers come after all others
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
@@ -56,9 +58,13 @@ class Queue:
     """The requests for one name that nobody has served yet, as they were made."""
 
     waiting: list[Place] = field(default_factory=list)
+    inside: list[Place] = field(default_factory=list)
     served: str = ""  # the process that had the last turn
     changed: dict[str, float] = field(default_factory=dict)  # who is first there, and holds
-    claims: dict[str, float] = field(default_factory=dict)  # first asked since it was served
+    claims: dict[str, float] = field(
+        default_factory=dict
+    )  # first asked since it was served
+    left_readers: set[str] = field(default_factory=set)  # and a reader has given up since
 
     def since(self, place: Place) -> float:
         """From when on its process could ask for it."""
@@ -67,6 +73,7 @@ class Queue:
     def turn_of(self, who: str) -> None:
         self.served = who
         self.claims.pop(who, None)
+        self.left_readers.discard(who)
         for place in self.waiting:
             if place.who == who:
                 self.claims[who] = place.asked_at
@@ -86,7 +93,6 @@ class Places:
         self._clock = clock
         self._calm = calm
         self._queues: dict[str, Queue] = {}
-        self._inside: dict[tuple[str, str], int] = {}
 
     def asks(self, name: str, place: Place) -> None:
         queue = self._queues.setdefault(name, Queue())
@@ -99,26 +105,27 @@ class Places:
             for other in queue.first_of_each():
                 if other.who != place.who:
                     self._compare(name, queue, place, other)
-        self._inside[name, place.who] = self._inside.get((name, place.who), 0) + 1
         self._remove(queue, place)
+        queue.inside.append(place)
         queue.turn_of(place.who)
 
-    def gave_up(self, name: str, place: Place) -> None:
-        """Or it was refused, or its process has died, perhaps before it asked."""
+    def over(self, name: str, place: Place) -> None:
+        """It has released or lost it, or given up, or was refused, or its process died."""
         queue = self._queues.setdefault(name, Queue())
         if place in queue.waiting:
+            if place.shared and place in queue.first_of_each():
+                queue.left_readers.add(place.who)
             self._remove(queue, place)
-
-    def left(self, name: str, place: Place) -> None:
-        self._inside[name, place.who] -= 1
-        self._queues[name].changed[place.who] = self._clock()
+        elif place in queue.inside:
+            queue.inside.remove(place)
+            queue.changed[place.who] = self._clock()
 
     def _remove(self, queue: Queue, place: Place) -> None:
         queue.waiting.remove(place)
         queue.changed[place.who] = self._clock()
 
     def _compare(self, name: str, queue: Queue, served: Place, other: Place) -> None:
-        if self._inside.get((name, other.who)):
+        if other.who in queue.left_readers or any(p.who == other.who for p in queue.inside):
             return
         if not other.in_circle or not other.counts():
             return

@@ -310,6 +310,7 @@ class Process:
     def wait(self, user: User) -> bool:
         """Whether it is in already."""
         self.users[user] = None
+        self.cluster.places.asks(user.name, user.place)
         if self.node.take(user.name, user):
             user.on_granted()
         else:
