@@ -13,7 +13,7 @@ from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Lock, State, Waiter
 from peerlock.node.node import Node
-from peerlock.node.succession import elders_of, home_among
+from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, View
 from peerlock.node.wire import Batch, HomeMessage, Message, Tell, Told, ToPeer
@@ -57,6 +57,12 @@ class User(Waiter):
     @property
     def waits(self) -> bool:
         return self.state is State.WAITING
+
+
+def elders_of(view: View) -> Elders:
+    succession = Succession()
+    succession.see(view)
+    return succession.elders
 
 
 class Parcel(NamedTuple):

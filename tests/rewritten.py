@@ -13,11 +13,11 @@ import textwrap
 from typing import Any, NamedTuple
 
 import pytest
+from peerlock.node.names import Names
 
 from peerlock.node.homes import Homes
 from peerlock.node.links import Link
 from peerlock.node.locks import Lock
-from peerlock.node.names import Names
 from peerlock.node.node import Node
 from peerlock.node.presence import Presence
 from peerlock.runtime.host import Host

@@ -362,8 +362,8 @@ def test_a_tell_among_other_elders_than_ours_is_not_answered() -> None:
     world = World(5)
     world.use(3)
     before = world.number
-    world.say(1, 3, Tell(before, (1, 2), ()))
-    world.say(2, 3, Tell(before, (2,), ()))
+    world.say(1, 3, Tell(before, 1, (1, 2), ()))
+    world.say(2, 3, Tell(before, 1, (2,), ()))
     assert world[3].statistics.messages["Told"] == 1  # when all joined
     assert world.remote_errors == 0
 
@@ -373,7 +373,7 @@ def test_a_member_tells_only_what_is_asked() -> None:
     ours = world.name_at(1)
     world.use(5, name=ours)
     world.use(5, name=world.name_at(2))
-    asked = Tell(world.number, (1, 2), ())
+    asked = Tell(world.number, 1, (1, 2), ())
     world.say(1, 5, asked)
     world[5]._mail.post(1, Told(world.number, world.number, (), False))
     told = [m for m in world[5]._mail._links[1]._kept if isinstance(m, Told)]
@@ -482,7 +482,7 @@ def forgeries(world: World) -> list[Forged]:
         Forged("Reform from a home that is none", 3, Reform(view, "x", later)),
         Forged("Opened from a home that is none", 3, opened),
         Forged("Refused from a home that is none", 3, Refused(view, "x", LOCK, "so")),
-        Forged("Tell from a home that is none", 3, Tell(view, (1,), ())),
+        Forged("Tell from a home that is none", 3, Tell(view, 1, (1,), ())),
         Forged("Reform of an epoch that is over", 1, Reform(view, "x", old)),
         Forged("Reform of the epoch that is open", 1, Reform(view, "x", epoch)),
         Forged("Opened, unasked", 1, opened),
@@ -619,7 +619,9 @@ def test_terms_in_reports_that_make_no_sense_are_counted_errors() -> None:
     world.settle()
     assert world[2].awaited == {4}
     world.show(4)
-    world[4]._mail.post(2, Told(world.number, world.number, (report,), False))
+    taking = world[2].homes._taking
+    assert taking is not None
+    world[4]._mail.post(2, Told(world.number, taking.question, (report,), False))
     world.wake(4)
     reader, user = world.ask(5, wanted=READ), world.ask(5, "y")
     world.settle()
@@ -632,9 +634,9 @@ def test_told_from_members_that_were_not_asked_is_ignored() -> None:
     world.use(3)
     epoch = world.lock(3).epoch
     report = Report("x", Epoch(HUGE, HUGE), True, NAIMI, (4,))
-    for asked_in in (world.number, world.number - 1, HUGE, -1):
-        world.say(4, 1, Told(world.number, asked_in, (report,), False))
-        world.say(4, 2, Told(world.number, asked_in, (report,), False))
+    for question in (0, 1, 2, world.number, HUGE, -1):
+        world.say(4, 1, Told(world.number, question, (report,), False))
+        world.say(4, 2, Told(world.number, question, (report,), False))
     assert world[1].homes.epoch_of("x") == epoch and len(world[2].homes) == 0
     world.use(4)
 

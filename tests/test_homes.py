@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from peerlock.algorithms.catalogue import algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.core.errors import UsageError
 from peerlock.node import circles
 from peerlock.node.homes import Entry

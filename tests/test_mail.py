@@ -6,6 +6,7 @@ import pytest
 
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
+from peerlock.node.fences import Fences
 from peerlock.node.links import UNTOLD, Link
 from peerlock.node.mail import EARLY
 from peerlock.node.wire import Batch, Close, Formed, Go, Open, Opened, Probe, Probed
@@ -80,16 +81,47 @@ def test_what_was_lost_comes_again_over_the_next_connection() -> None:
 
 
 def test_after_a_gap_nothing_is_taken_until_all_comes_again() -> None:
+    """A gap is an error: the host then ends the connection, and another one is made."""
     world = World(2)
     world.ask(2, "first")
     world.collect()  # lost
     world.ask(2, "second", CLOCKED)
     world.ask(2, "third")
-    world.settle()
+    with pytest.raises(RemoteError, match="message 3 follows 1"):
+        world.settle()
     assert world[1].remembers()["homes"] == 0
     world[2].connected(1)
     world.settle()
     assert world[1].remembers()["homes"] == 3
+
+
+def test_the_last_batch_on_a_live_connection_is_not_lost_in_silence() -> None:
+    """Nothing follows it that could show the gap, but what goes unanswered is repeated."""
+    world = World(2)
+    world.pass_time(2)
+    user = world.ask(2)
+    world.collect()  # lost: an Open, and nothing else is to be said
+    world[2].tick()
+    assert world.settle() == []  # it may be on its way
+    world[2].tick()
+    world.settle()
+    assert user.holds
+
+
+def test_the_last_batches_on_a_live_connection_are_not_lost_in_silence() -> None:
+    world = World(2)
+    world.pass_time(2)
+    users = []
+    for name in "abc":
+        users.append(world.ask(2, name))
+        world.collect()  # lost
+    world[2].tick()
+    world[2].tick()
+    with pytest.raises(RemoteError, match="message 4 follows 1"):
+        world.settle()
+    world[2].connected(1)
+    world.settle()
+    assert all(user.holds for user in users)
 
 
 def test_what_came_is_acknowledged_at_the_next_tick() -> None:
@@ -105,37 +137,36 @@ def test_much_that_came_is_acknowledged_without_a_tick() -> None:
     link, other = Link(), Link()
     for _ in range(UNTOLD - 1):
         link.post(SAID)
-    other.accept(link.batch(2, 0))
+    other.accept(link.batch(2, Fences()))
     assert not other.has_something_to_say and other.owes_acknowledgement
     link.post(SAID)
-    other.accept(link.batch(2, 0))
+    other.accept(link.batch(2, Fences()))
     assert other.has_something_to_say
-    link.accept(other.batch(1, 0))
+    link.accept(other.batch(1, Fences()))
     assert link.unacknowledged == 0
     assert not other.owes_acknowledgement
 
 
-def test_acknowledgements_are_repeated_over_a_new_connection() -> None:
-    """The one that was lost may have been the last: nothing else may ever be said."""
-    link, other = Link(), Link()
-    link.post(SAID)
-    other.accept(link.batch(2, 0))
-    other.batch(1, 0)  # acknowledges it, and is lost
-    assert link.unacknowledged == 1
-    other.anew()
-    assert other.has_something_to_say and other.owes_acknowledgement
-    link.accept(other.batch(1, 0))
-    assert link.unacknowledged == 0
+def test_an_acknowledgement_that_was_lost_is_repeated() -> None:
+    """What is sent again as nobody has acknowledged it is acknowledged again."""
+    world = World(2)
+    world.get(2)
+    world[2].tick()
+    world.collect()  # lost: only acknowledgements
+    world.pass_time(4)
+    assert world[1].remembers()["links"] == 0
+    assert world.settle() == []
 
 
 def test_nobody_can_acknowledge_what_was_never_sent() -> None:
     world = World(2)
-    before, fence = world[1].remembers(), world[1]._fences.highest
-    batch = Batch(1, 1, received=1_000, fence=fence + 77, messages=())
+    before, fence = world[1].remembers(), world[1].fences.highest
+    limit = world[1].fences.limit
+    batch = Batch(1, 1, received=1_000, fence=fence + 77, limit=limit, messages=())
     with pytest.raises(RemoteError, match="message 1000 was acknowledged, and never sent"):
         world[1].receive(2, batch)
     assert world[1].remembers() == before
-    assert world[1]._fences.highest == fence
+    assert world[1].fences.highest == fence
 
 
 # Members that we have not seen yet, or no longer
@@ -195,14 +226,14 @@ def test_a_batch_of_any_other_stranger_is_late_and_dropped() -> None:
     world = World(2)
     world.die(1)
     world.settle()
-    world[2].receive(1, Batch(2, 1, 0, 0, (Probe("x"),)))
+    world[2].receive(1, Batch(2, 1, 0, 0, 0, (Probe("x"),)))
     assert world[2].remembers()["early"] == 0
     assert world[2].drain() == [] and world.remote_errors == 0
 
 
 def test_a_stranger_that_never_joins_leaves_nothing() -> None:
     world = World(2)
-    world[1].receive(9, Batch(1, 1, 0, 0, (Open(1, "x", LOCK, 0.0),)))
+    world[1].receive(9, Batch(1, 1, 0, 0, 0, (Open(1, "x", LOCK, 0.0),)))
     assert world[1].remembers()["early"] == 1
     world.next_view(1, 2)
     world.number = 20
@@ -214,7 +245,7 @@ def test_a_stranger_that_never_joins_leaves_nothing() -> None:
 
 def test_what_comes_from_members_that_never_come_is_bounded() -> None:
     world = World(2)
-    batch = Batch(1, 1, 0, 0, ())
+    batch = Batch(1, 1, 0, 0, 0, ())
     for _ in range(EARLY):
         world[1].receive(99, batch)
     with pytest.raises(RemoteError, match="too much from members"):

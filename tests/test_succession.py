@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from peerlock.node.succession import REMEMBERED, Succession, elders_of, home_among
+from peerlock.node.succession import REMEMBERED, Succession, home_among
 from peerlock.node.views import Member, View
+from tests.nodes import elders_of
 
 NAMES = [f"name {i}" for i in range(400)]
 
@@ -93,8 +94,9 @@ def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
 
 
 def test_a_member_takes_nothing_from_reigns_before_another_home_that_it_has_seen() -> None:
-    succession = having_seen(view(3, [1, 2]), view(9, [2, 3]))
-    assert succession.floor("x") == 9
+    succession = having_seen(view(3, [1, 2]), view(5, [1, 2, 3]), view(9, [2, 3]))
+    assert succession.floor("x") == 6  # the view after the last that had another home
+    assert succession.reign("x") == 9
 
 
 def test_a_member_that_has_seen_no_other_home_fears_no_reign() -> None:
@@ -114,14 +116,16 @@ def test_a_home_that_missed_views_begins_a_new_reign_when_told_so() -> None:
     succession = having_seen(view(3, [1, 2]), view(9, [1, 2, 3]))
     succession.begin_anew(view(9, [1, 2, 3]))
     assert succession.home("x") == 1
-    assert succession.reign("x") == succession.floor("x") == 9
+    assert succession.reign("x") == 9
+    assert succession.floor("x") == 0  # which is for members that have seen another home
 
 
 def test_former_homes_are_known_as_such() -> None:
     succession = having_seen(view(3, [1, 2, 3]), view(9, [2, 3]))
     assert succession.was_home("x", 1) and succession.was_home("x", 2)
     assert not succession.was_home("x", 3)
-    succession.begin_anew(view(9, [2, 3]))
+    succession.forget()
+    succession.see(view(11, [2, 3, 11]))
     assert succession.was_home("x", 2) and not succession.was_home("x", 1)
 
 
@@ -131,5 +135,5 @@ def test_what_is_remembered_is_bounded_and_reigns_only_grow() -> None:
         members = range(1, 16 + number % 2)
         succession.see(view(number, members))
         reigns.append(succession.reign("name 0"))
-    assert len(succession._history) == REMEMBERED
+    assert len(succession._periods) == REMEMBERED
     assert reigns == sorted(reigns)

@@ -172,6 +172,28 @@ def test_only_a_waiter_can_give_up() -> None:
     assert not world[1].give_up(User(LOCK))
 
 
+def test_a_user_that_gives_up_lets_those_behind_it_in() -> None:
+    """A reader behind a writer."""
+    world = World(1)
+    world.get(1, wanted=READ)
+    writer, reader = world.ask(1), world.ask(1, wanted=READ)
+    assert not reader.holds
+    world[1].give_up(writer)
+    assert reader.holds
+
+
+def test_a_lock_that_a_local_user_waits_for_is_not_put_back() -> None:
+    world = World(1)
+    world[1].release(world.get(1))  # the lock is marked now
+    again = User(LOCK)
+    assert world[1].take("x", again)
+    other = world.ask(1)
+    assert not world[1].put_back(again)
+    world[1].release(again)
+    world[1].turn()
+    assert other.holds
+
+
 # Ownership
 
 
