@@ -593,6 +593,25 @@ def test_a_reader_does_not_pass_a_writer_that_came_first(name: str) -> None:
     assert last.holds
 
 
+def test_a_request_that_is_under_way_for_long_keeps_its_place() -> None:
+    """The next waiter asks only when it has arrived where both are asked for."""
+    for name in LOCKS:
+        if in_turn(name):
+            wanted = demand(name)
+            world = World(6)
+            world.use(2, 3, 4, wanted=wanted)
+            holder = world.get(2, wanted=wanted)
+            waiters = waiting_in_turn(world, wanted, (4, 3))
+            newcomer = world.ask(5, wanted=wanted)
+            while world.lock(5).stage is not OPEN:
+                world.step()
+            world.slow.add((4, 2))
+            world.settle()
+            world.hasten(4, 2)
+            world.settle()
+            must_be_served_in_turn(world, name, holder, [*waiters, newcomer])
+
+
 def test_a_member_waits_from_its_first_waiter_on() -> None:
     """It joined the circle later than others, and its user came before theirs."""
     world = World(5)

@@ -10,7 +10,9 @@ it is used; only then are its peers made.  What a member keeps to:
 - **The home's word counts** if it is the home in the view that we have seen, and if its reign
   is not below our floor (`node/succession.py`).  In the latter case we say so (`Stale`).
 - **In order.**  In a new epoch holders enter again, then those that wait ask, one after the
-  other, each telling the next (`Next`); the last one tells all that everybody may ask (`Go`).
+  other.  Each says so to the first of them, which calls the next (`Next`), and in the end
+  everybody (`Go`).  The first is also where an algorithm with a token or a coordinator starts,
+  and links keep their order: so a request is there before the next one is made.
 - **A new home** asks what we have open (`Tell`).  Whatever we want of a home is asked again
   if the home has changed.
 - **Going.**  A name that has not been used here for a while is given back.
@@ -325,24 +327,34 @@ class Circles:
             self._pass_on(lock, place)
 
     def _pass_on(self, lock: Lock, place: int) -> None:
-        name, epoch = lock.name, lock.epoch
-        if place + 1 < len(lock.order):
-            self._post(lock.order[place + 1], Next(name, epoch, place + 1))
+        first = lock.order[0]
+        if first == self._mail.me:
+            self._call(lock, place + 1)
+        else:
+            self._post(first, Next(lock.name, lock.epoch, place + 1))
+
+    def _call(self, lock: Lock, place: int) -> None:
+        """We are the first: it is the turn of this place, or of everybody."""
+        name, epoch, order = lock.name, lock.epoch, lock.order
+        if place < len(order):
+            self._post(order[place], Next(name, epoch, place))
             return
         for member in lock.circle.members:
             self._post(member, Go(name, epoch))
 
     def _receive_next(self, lock: Lock, sender: MemberId, message: Next) -> None:
-        place, order = message.place, lock.order
-        if not 0 < place < len(order) or order[place - 1 : place + 1] != (
-            sender,
-            self._mail.me,
-        ):
-            raise RemoteError(f"{sender} cannot say that it is our turn")
-        self._our_turn(lock, place)
+        place, order, me = message.place, lock.order, self._mail.me
+        if not 0 < place <= len(order):
+            raise RemoteError(f"{sender} speaks of a place that there is not")
+        if sender == order[0] and order[place : place + 1] == (me,):
+            self._our_turn(lock, place)
+        elif me == order[0] and sender == order[place - 1]:
+            self._call(lock, place)
+        else:
+            raise RemoteError(f"{sender} cannot say whose turn it is")
 
     def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
-        if not lock.order or sender != lock.order[-1]:
+        if not lock.order or sender != lock.order[0]:
             raise RemoteError(f"{sender} cannot say that everybody may ask")
         lock.running, lock.order = True, ()
         self.turnstile.serve(lock)

@@ -130,7 +130,8 @@ class Stale(NamedTuple):
 
 
 class Next(NamedTuple):
-    """To the next in an epoch's order: it is your turn to enter, or to ask."""
+    """In an epoch's order, to the first: it is the turn of this place, as I have entered or
+    asked.  From the first: it is your turn to enter, or to ask."""
 
     name: str
     epoch: Epoch
@@ -138,7 +139,7 @@ class Next(NamedTuple):
 
 
 class Go(NamedTuple):
-    """From the last in that order: everybody may ask."""
+    """From the first in that order: everybody may ask."""
 
     name: str
     epoch: Epoch
