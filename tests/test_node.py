@@ -285,6 +285,25 @@ def test_a_lease_that_has_run_out_is_noticed_before_all_else(
     assert world[1].drain() == []
 
 
+def test_a_member_that_is_out_says_nothing_more() -> None:
+    world = World(2)
+    world[1].renewed(10.0)
+    world.get(2)
+    world.now = 10.0
+    world[1].tick()
+    world[1].tick()
+    assert not world[1].member and world[1].drain() == []
+
+
+def test_a_batch_finds_that_the_lease_is_over() -> None:
+    world = World(2)
+    world[1].renewed(10.0)
+    holder = world.get(1)
+    world.now = 10.0
+    world[1].receive(2, Batch(1, 1, 0, 0, 0, ()))
+    assert holder.told == ["granted", "lost"]
+
+
 def test_nobody_is_let_in_without_a_lease() -> None:
     world = World(2, hand_over_time=inf)
     world[1].renewed(10.0)

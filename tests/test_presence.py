@@ -32,7 +32,7 @@ from peerlock.node.presence import (
 )
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
-from peerlock.node.wire import Batch, Ready
+from peerlock.node.wire import Batch, Probe
 
 LEASE = 10.0
 MARGIN = 0.5
@@ -54,7 +54,7 @@ def ready(number: int) -> Batch:
     """From the other one, in this view."""
     fences = Fences()
     fences.enter(number)
-    return Batch(ME, number, 1, 0, fences.highest, fences.limit, (Ready(),))
+    return Batch(ME, 1, 0, fences.highest, fences.limit, (Probe("x"),))
 
 
 class Alone(Presence):
@@ -278,7 +278,7 @@ def test_who_was_put_out_joins_again_at_once(pair: Alone) -> None:
 
 def name_at_home(presence: Alone) -> str:
     names = map(str, range(100))
-    return next(name for name in names if presence.node._home(name) == ME)
+    return next(name for name in names if presence.node._succession.home(name) == ME)
 
 
 def test_a_join_that_fails_is_tried_again_after_a_pause(alone: Alone) -> None:

@@ -62,6 +62,9 @@ class Faults:
             self.sever,
             self.lose,
         )
+        if self.rng.random() < 0.2:  # members come and go, and messages are quick
+            self.kinds = (self.crash, self.join, self.join, self.leave)
+            self.aimed_kinds = (self.behead, self.crash, self.join)
 
     # When
 
@@ -122,10 +125,10 @@ class Faults:
             self._kill(self.rng.choice(self.cluster.processes), "crash")
 
     def behead(self) -> None:
-        """The first member dies, if possible before it has said that all are ready."""
+        """The first member dies, if possible while it forms a circle or takes over."""
         first = self.cluster.engine.first
         if first and not first.dead and len(self.cluster.staying) > 1:
-            waited_for = not first.node.running
+            waited_for = bool(first.node.awaited)
             self._kill(first, "first member's end in recovery" if waited_for else "crash")
 
     def _kill(self, process: Process, kind: str) -> None:

@@ -202,7 +202,7 @@ class Process:
 
     def answered(self, question: Question, answer: Answer) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view.number, bool(node.awaited)
         self.step(answer)
         if node.view.number > before:
             self.cluster.faults.while_they_recover(recovering)
@@ -212,7 +212,7 @@ class Process:
 
     def heard(self, view: View) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view.number, bool(node.awaited)
         self.step(self.presence.heard, view)
         if node.view.number > before:
             self.cluster.faults.while_they_recover(recovering)
