@@ -49,7 +49,7 @@ class Place:
     who: str  # its process
     asked_at: float
     shared: bool
-    in_circle: bool  # its process was, when it asked; newcomers come after all others
+    in_circle: bool  # its process was in an epoch when it asked; if not, it comes last
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
 

@@ -57,7 +57,7 @@ class User(Waiter):
     def _place(self) -> Place:
         process = self.process
         lock = process.node.locks.get(self.name)
-        in_circle = lock is not None and lock.stage in (Stage.OPEN, Stage.HALTED)
+        in_circle = lock is not None and lock.stage is Stage.OPEN
         now, shared = process.cluster.now, self.demand.shared
         waits = partial(self._waits_as, process.node.me)
         return Place(process.name, now, shared, in_circle, waits)
