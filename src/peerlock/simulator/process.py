@@ -266,9 +266,10 @@ class Process:
     def _arrive(self, way: Way, frame: Frame) -> None:
         """At the other end, which is alive."""
         now = self.cluster.now
-        if way.cut:
+        stays = self.muted and self.paused_until > now
+        if way.cut or (stays and self.dead):
             return
-        if self.muted and self.paused_until > now and not self.dead:
+        if stays:
             way.last_arrival = max(way.last_arrival, self.paused_until)
             again = partial(self._arrive, way, frame)
             self.cluster.at(self.paused_until, way.receiver, again)
