@@ -32,7 +32,7 @@ from peerlock.node.presence import (
 )
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
-from peerlock.node.wire import Batch, Probe
+from peerlock.node.wire import Batch, Told
 
 LEASE = 10.0
 MARGIN = 0.5
@@ -54,7 +54,7 @@ def ready(number: int) -> Batch:
     """From the other one, in this view."""
     fences = Fences()
     fences.enter(number)
-    return Batch(ME, 1, 0, fences.highest, fences.limit, (Probe("x"),))
+    return Batch(ME, 1, 0, fences.highest, fences.limit, (Told(number, 1, (), False),))
 
 
 class Alone(Presence):
@@ -612,12 +612,14 @@ def test_one_that_cannot_be_found_says_so_until_it_can(alone: Alone) -> None:
     assert alone.trouble == ""
 
 
-def test_one_that_all_wait_for_is_named(pair: Alone) -> None:
-    pair.heard(view(11, ME, OTHER))
-    pair.now += SLOW
-    assert pair.trouble == ""
-    pair.now += 0.001
-    assert pair.trouble == "all wait for the member at at 2, which is silent"
+def test_one_that_all_wait_for_is_named() -> None:
+    """We are the home of all names, and it has not told us which of them it uses."""
+    presence = Alone()
+    presence.joined(view(10, ME, OTHER), ME, presence.ends, LEASE)
+    presence.now += SLOW
+    assert presence.trouble == ""
+    presence.now += 0.001
+    assert presence.trouble == "all wait for the member at at 2, which is silent"
 
 
 def test_waking_too_early_does_nothing(alone: Alone) -> None:
