@@ -222,8 +222,8 @@ def test_a_newcomer_costs_4_n_1_and_one_that_leaves_2_n_1(n: int) -> None:
 class Safety(Search):
     """Is only one inside?  Some ways let a newcomer wait until others ask."""
 
-    def _look_whether_stuck(self, number: int) -> None:
-        pass
+    def stuck(self, state: int) -> None:
+        """Nobody is."""
 
 
 def safe(chosen: Model) -> bool:
