@@ -11,6 +11,7 @@ killed, it says so and ends, with what it has.
 from __future__ import annotations
 
 import gc
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing import active_children
 from os import cpu_count
 
 import click
@@ -104,8 +106,15 @@ def soak(first: int, seeds: int, totals: Totals) -> None:
                     told = now
                     click.echo(f"so far: {next(totals.lines(now - started))}")
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():  # or we would wait for what they are at
+                worker.kill()
             raise
+
+
+def interrupt_once(*_: object) -> None:
+    """timeout(1) sends two signals, and whoever is impatient, too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def take(future: Future[Results], totals: Totals) -> None:
@@ -127,6 +136,7 @@ def main(seeds: int, first: int, seed: int | None, log: bool) -> None:
     if log and seed is None:
         raise click.UsageError("--log goes with --seed, as in: --seed 4711 --log")
     totals, started, interrupted = Totals(), time.perf_counter(), False
+    signal.signal(signal.SIGINT, interrupt_once)
     try:
         if seed is None:
             soak(first, seeds, totals)
