@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 import socket
 import ssl
@@ -413,6 +414,20 @@ async def test_a_member_of_another_version_says_so_to_one_that_asks(
         with pytest.raises(Refused, match="speaks protocol version 9") as told:
             await asked(host, security)
         assert not isinstance(told.value, Busy)
+
+
+@on_each_loop
+async def test_a_question_that_was_given_up_leaves_no_complaint() -> None:
+    """Its connection may be lost later."""
+    complaints: list[Any] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: complaints.append(context))
+    asker = questions.Asker()
+    asker.closed(Connection(asker))
+    del asker
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
 
 
 # Versions

@@ -15,7 +15,7 @@ from contextlib import suppress
 from peerlock.runtime.connection import give_up_descriptor
 
 EVERYWHERE = ("", "0.0.0.0", "::")
-BACKLOG = 1_024  # connections that wait in the kernel
+BACKLOG = 128  # connections that wait in the kernel
 AT_ONCE = 64  # are accepted in one turn
 PAUSE = 0.1  # seconds, when there are no descriptors left
 

@@ -40,6 +40,8 @@ class Busy(Refused):
 class Asker:
     def __init__(self) -> None:
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.Future()
+        # The question may have been given up by then, and nobody misses the answer.
+        self.answer.add_done_callback(lambda told: told.cancelled() or told.exception())
 
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         if isinstance(frame, Refusal) and not self.answer.done():
