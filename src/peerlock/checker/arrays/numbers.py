@@ -85,8 +85,10 @@ class Numbers:
         found, slots = np.empty(0, np.uint32), self._slots_of(words)
         rest: Index | None = None  # where the keys that are left stood; None: all are left
         fresh: list[Index] = []
+        taken: list[Index] = []  # the slots of those
         while rest is None or len(rest):
             held, first = self._round(words, slots)
+            taken.append(slots.take(first))
             fresh.append(first if rest is None else rest.take(first))
             other = np.flatnonzero(self._differ(words, held))
             if rest is None:
@@ -96,7 +98,22 @@ class Numbers:
                 rest = rest.take(other)
             words = tuple(word.take(other) for word in words)
             slots = slots.take(other) + 1 & self._mask
-        return found, np.concatenate(fresh)
+        return self._in_order(found, np.concatenate(fresh), np.concatenate(taken))
+
+    def _in_order(
+        self, found: NDArray[np.uint32], fresh: Index, taken: Index
+    ) -> tuple[NDArray[np.uint32], Index]:
+        """Number the new keys as they came; in `fresh` those that met others are late."""
+        order = np.argsort(fresh, kind="stable")
+        begin = len(self) - len(fresh)
+        number = np.empty(len(fresh), np.uint32)
+        number[order] = np.arange(begin, len(self), dtype=np.uint32)
+        self._slots[taken] = number + 1
+        for word in self._keys:
+            word.values[begin:] = word.values[begin:].take(order)
+        new = np.flatnonzero(found >= begin)
+        found[new] = number.take(found.take(new) - np.uint32(begin))
+        return found, fresh.take(order)
 
     def _round(self, words: Words, slots: Index) -> tuple[NDArray[np.uint32], Index]:
         """The number that each slot has when all have claimed those that are empty."""

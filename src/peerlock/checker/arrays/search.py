@@ -1,8 +1,7 @@
 """The search of a large space: a layer is an array of states, and a step is made by all.
 
-The states are the same as those of the plain search, and so are the transitions; only the
-numbers that states get within a layer, and so which of several shortest counterexamples
-is found first, may differ.  They are the same in every run.
+The states are the same as those of the plain search, in the same order, and so are the
+transitions; so the first counterexample that is found is the same too.
 """
 
 from __future__ import annotations
@@ -181,17 +180,16 @@ class Spots:
 
     def moves(self) -> Iterator[tuple[int, Group, Index, Index, Index]]:
         """By node and group: the states that make them, the rows, and the arrows."""
-        begin = self.ends - self.total
+        begin: Ints = self.ends - self.total
         for tables, sites in zip(self.search.tables, self.at, strict=True):
             for group in list(tables.groups.values()):
                 count = group.count.values.take(sites)
-                most = int(count.max())
-                for number in range(most):
+                for number in range(int(count.max())):
                     sources = np.flatnonzero(count > number)
                     rows = group.first.values.take(sites.take(sources)) + number
-                    yield tables.index, group, sources, rows, begin.take(sources) + number
-                if most:
-                    begin = begin + count
+                    arrows = begin.take(sources) + group["rank"].take(rows)
+                    yield tables.index, group, sources, rows, arrows
+            begin = begin + tables.total.values.take(sites)
 
     def column(self, name: str) -> Ints:
         """Of each arrow: what the tables have of its move."""

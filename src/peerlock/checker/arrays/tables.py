@@ -44,7 +44,9 @@ class Group(Rows):
     """Moves that are made in the same way."""
 
     def __init__(self, kind: int, outlasting: bool, to: list[int]) -> None:
-        super().__init__("own", "reading", "sends", "step", *(f"to {node}" for node in to))
+        super().__init__(
+            "rank", "own", "reading", "sends", "step", *(f"to {node}" for node in to)
+        )
         self.kind = kind
         self.outlasting = outlasting
         self.to = to  # the nodes that they may send messages to
@@ -213,18 +215,32 @@ class Tables:
         if not len(new):
             return
         moves = self._moves(*halves(self.numbers.keys[new]))
-        moves = moves.order(np.argsort(moves.owner, kind="stable"))
+        moves = moves.order(self._plain_order(moves))
+        total = np.bincount(moves.owner, minlength=len(new))
+        rank = np.arange(len(moves.owner)) - (np.cumsum(total) - total)[moves.owner]
         for number in np.unique(moves.group).tolist():
-            some = moves.order(np.flatnonzero(moves.group == number))
+            rows = np.flatnonzero(moves.group == number)
+            some = moves.order(rows)
             counts = np.bincount(some.owner, minlength=len(new))
             group = self._group(number)
             to = [some.to[node] for node in group.to]
-            group.put(new, counts, [some.own, some.reading, some.sends, some.step, *to])
+            group.put(
+                new,
+                counts,
+                [rank[rows], some.own, some.reading, some.sends, some.step, *to],
+            )
         for group in self.groups.values():
             group.reach(len(self.numbers))
-        self.total.values[new] = np.bincount(moves.owner, minlength=len(new))
+        self.total.values[new] = total
         busy = np.bincount(moves.owner, moves.busy, minlength=len(new))
         self.flags.values[new] |= (busy == 0).astype(np.uint8) * np.uint8(STILL)
+
+    def _plain_order(self, moves: Moves) -> Index:
+        """By site, and there in the order of the plain search: unusual moves are last."""
+        shapes = len(self.everybody) + 2
+        unusual = moves.group >= shapes  # neither plain nor without conditions
+        crash = moves.group // shapes == CRASH * 2
+        return np.lexsort((crash, unusual, moves.owner))
 
     def _moves(self, locals_: Index, boxes: Index) -> Moves:
         """All that may happen at the sites of these local states and boxes."""
