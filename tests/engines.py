@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,24 +96,3 @@ def one(path: Path) -> Iterator[Engine]:
 def two(path: Path) -> Iterator[Engine]:
     with Engine(path) as engine:
         yield engine
-
-
-def in_parallel(processes: int, work: Callable[[], None]) -> list[int]:
-    """In so many children at once; their exit codes."""
-    gate, opens_it = os.pipe()
-    children = []
-    for _ in range(processes):
-        child = os.fork()
-        if not child:
-            os.close(opens_it)
-            os.read(gate, 1)
-            code = 1
-            try:
-                work()
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    os.close(opens_it)
-    os.close(gate)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
