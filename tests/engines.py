@@ -13,6 +13,7 @@ import pytest
 
 from peerlock.membership import clock
 from peerlock.membership.sqlite import SqliteEngine
+from peerlock.node.views import View
 
 
 class Engine:
@@ -24,6 +25,12 @@ class Engine:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.engine, name)
         return lambda *arguments: asyncio.run(method(*arguments))
+
+    def see_one_pass(self) -> View:
+        """Another member joins and leaves: two views."""
+        with Engine(self.engine.path) as other:
+            view: View = other.leave(other.join("/passer-by").me)
+            return view
 
     def __enter__(self) -> "Engine":
         return self

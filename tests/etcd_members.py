@@ -110,6 +110,13 @@ async def members(url: str, number: int, lease: float = 2.0) -> AsyncIterator[An
         yield made[0] if number == 1 else made
 
 
+async def see_one_pass(url: str) -> View:
+    """Another member joins and leaves: two views."""
+    async with members(url, 1) as other:
+        view: View = await other.engine.leave(other.me)
+        return view
+
+
 def ids(view: View) -> list[MemberId]:
     return [member.id for member in view.members]
 

@@ -17,7 +17,17 @@ from peerlock.membership.etcd_gateway import Answer, encoded
 from peerlock.membership.etcd_keys import NOTHING, Keys, Mark
 from peerlock.membership.etcd_views import Views
 from peerlock.node.register import Register
-from tests.etcd_members import Member, fresh, ids, in_time, keys_of, members, renewed, same
+from tests.etcd_members import (
+    Member,
+    fresh,
+    ids,
+    in_time,
+    keys_of,
+    members,
+    renewed,
+    same,
+    see_one_pass,
+)
 from tests.etcd_servers import Server, Wire, servers
 
 
@@ -100,7 +110,6 @@ async def test_those_who_were_there_do_not_hide_a_restored_etcd_from_a_newcomer(
         backup = server.back_up()
         await asyncio.to_thread(server.restore, backup)
         before = now()
-        await a.engine.renumber()
         await a.engine.leave(b.me)
         async with members(url, 1, lease=2):
             assert now() >= before + 2
@@ -177,8 +186,7 @@ async def test_a_copied_back_directory_is_noticed_and_numbers_grow_all_the_same(
         server.crash()
         shutil.copytree(server.data, backup)
         server.restart()
-        await a.engine.renumber()
-        seen = (await a.engine.renumber()).number
+        seen = (await see_one_pass(url)).number
         server.crash()
         shutil.rmtree(server.data)
         backup.rename(server.data)
@@ -201,7 +209,7 @@ async def test_etcd_that_went_back_and_was_changed_since_is_noticed(server: Serv
         url = fresh(wire)
         async with members(url, 1, lease=20) as a:
             backup = server.back_up()
-            seen = await a.engine.renumber()
+            seen = await see_one_pass(same(url, server))
             await a.until(lambda view: view == seen)
             wire.hold()
             await asyncio.to_thread(server.restore, backup)

@@ -293,15 +293,15 @@ def test_a_disk_that_fills_up_while_in_use(small_disk: Path) -> None:
         joined = engine.join("/a")
         filling = fill(small_disk)
         with pytest.raises(ClusterError, match="no space is left for"):
-            renumber_often(engine)
+            see_many_pass(engine)
         filling.unlink()
         assert engine.renew(joined.me).deadline > 0
-        assert engine.renumber().number > joined.view.number
+        assert engine.see_one_pass().number > joined.view.number
 
 
-def renumber_often(engine: Engine) -> None:
+def see_many_pass(engine: Engine) -> None:
     for _ in range(1000):
-        engine.renumber()
+        engine.see_one_pass()
 
 
 # A file that vanishes

@@ -205,7 +205,7 @@ def test_a_member_that_was_overtaken_as_it_joined_is_in_once(
     def overtaken(self: History, state: State) -> bool:
         monkeypatch.setattr(History, "publish", publish)
         assert publish(self, state)
-        two.renumber()
+        two.see_one_pass()
         return False
 
     monkeypatch.setattr(History, "publish", overtaken)
@@ -289,7 +289,7 @@ async def work():
             link(*names)
 
         os.link = stop_first
-        await node.host.engine.renumber()
+        await node.host.engine.reserve()
         await grant.lost
         print("lost", flush=True)
         async with node.lock("x") as again:

@@ -48,9 +48,6 @@ class Engine(Protocol):
     async def renew(self, me: MemberId) -> Renewed:
         """Stay one; and look for members that are dead or have been silent for too long."""
 
-    async def renumber(self) -> View:
-        """The same members in a new view."""
-
     async def reserve(self) -> int:
         """A number for fences: all below it may be used, and no later view has a lower one.
 

@@ -205,15 +205,6 @@ class EtcdEngine:
         deadline = sent + ttl if me in snapshot.state.leases else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
-    async def renumber(self) -> View:
-        start = (await self._views.snapshot(PATIENCE)).state.view.number
-
-        def higher(snapshot: Snapshot) -> Change | None:
-            is_higher = snapshot.state.view.number > start
-            return None if is_higher else self._settled(snapshot)
-
-        return (await self._views.change(higher, PATIENCE)).state.view
-
     async def reserve(self) -> int:
         """Takes nothing if another member has just taken a block for this view, or if there
         is a newer view, which our host is about to be given."""
@@ -296,13 +287,11 @@ class EtcdEngine:
         """Of all who are there, but for one who leaves; or a step towards it."""
         old = snapshot.state
         dead, newcomers = self._at_once(snapshot, joining)
-        begun = self._begun(snapshot, newcomers)
-        register, leases = begun.without({*dead, leaving}), dict(old.leases)
+        register = self._begun(snapshot, newcomers).without({*dead, leaving})
+        leases = dict(old.leases)
         for lease, card in newcomers.items():
             register = register.join(card.address, card.pid)
             leases[register.number] = Lease(lease, card.ttl)
-        if register is begun:
-            register = begun.renumber()
         leases = {member.id: leases[member.id] for member in register.members}
         state = State(
             register,

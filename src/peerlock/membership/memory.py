@@ -49,11 +49,6 @@ class MemoryEngine:
         with self._state.guard:
             return self._state.reserve()
 
-    async def renumber(self) -> View:
-        with self._state.guard:
-            self._state.renumber()
-            return self._state.view
-
     async def leave(self, me: MemberId) -> View:
         with self._state.guard:
             self._state.leave(me)

@@ -135,9 +135,6 @@ class SqliteEngine:
     async def reserve(self) -> int:
         return await self._run(self._reserve)
 
-    async def renumber(self) -> View:
-        return await self._run(self._renumber)
-
     async def leave(self, me: MemberId) -> View:
         return await self._run(self._leave, me)
 
@@ -220,10 +217,6 @@ class SqliteEngine:
     def _reserve(self) -> int:
         state = self._change(lambda newest: newest.after(newest.register.reserve()))
         return state.register.highest
-
-    def _renumber(self) -> View:
-        state = self._change(lambda newest: newest.after(newest.register.renumber()))
-        return state.register.view
 
     def _leave(self, me: MemberId) -> View:
         state = self._change(lambda newest: newest.without({me}))

@@ -50,11 +50,6 @@ class Register(NamedTuple):
         number = self._next()
         return Register(number, number, stay)
 
-    def renumber(self) -> Register:
-        """The same members in a new view."""
-        number = self._next()
-        return Register(number, number, self.members)
-
     def reserve(self) -> Register:
         """Fences may use all numbers below the new `highest`; later views are higher."""
         highest = self._next() + BLOCK - 1
@@ -118,9 +113,6 @@ class Table:
     def leave(self, me: MemberId) -> bool:
         """Whether it was in."""
         return self._put_out({me})
-
-    def renumber(self) -> None:
-        self.register = self.register.renumber()
 
     def reserve(self) -> int:
         self.register = self.register.reserve()
