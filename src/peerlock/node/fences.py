@@ -46,10 +46,10 @@ MOST_AHEAD = 1 << 32
 
 
 class Fences:
-    __slots__ = ("_half", "_most", "highest", "limit")
+    __slots__ = ("_low", "_most", "_nearly_out", "highest", "limit")
 
     def __init__(self) -> None:
-        self.highest = self.limit = self._half = self._most = 0
+        self.highest = self.limit = self._low = self._nearly_out = self._most = 0
 
     def enter(self, number: int) -> None:
         """A view of this number."""
@@ -58,6 +58,7 @@ class Fences:
         self.highest = number << COUNT_BITS
         self._most = min(number + MOST_AHEAD, MOST) << COUNT_BITS
         self._raise_limit(number + 1 << COUNT_BITS)
+        self._low = self.highest + ((1 << COUNT_BITS) >> 4)  # a busy cluster uses few soon
 
     def reserved(self, number: int) -> None:
         """All below this number may be used in this view."""
@@ -75,8 +76,8 @@ class Fences:
             self._raise_limit(limit)
 
     def _raise_limit(self, limit: int) -> None:
-        self.limit = limit
-        self._half = (self.highest + limit) // 2
+        left = limit - self.highest
+        self.limit, self._low, self._nearly_out = limit, limit - left // 2, limit - left // 4
 
     @property
     def left(self) -> bool:
@@ -84,13 +85,13 @@ class Fences:
 
     @property
     def runs_low(self) -> bool:
-        """Less than half of what there was is left."""
-        return self.highest >= self._half
+        """More are due: half are used, or a sixteenth of those that come with a view."""
+        return self.highest >= self._low
 
     @property
     def nearly_out(self) -> bool:
         """Less than a quarter is left."""
-        return 2 * self.highest >= self._half + self.limit
+        return self.highest >= self._nearly_out
 
     @property
     def number(self) -> int:
