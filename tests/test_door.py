@@ -94,6 +94,25 @@ async def dialled(
     )
 
 
+def test_a_caller_that_is_being_let_in_as_the_loop_ends_is_closed() -> None:
+    ours, theirs = socket.socketpair()
+
+    async def let_in() -> None:
+        ours.setblocking(False)
+        theirs.send(b"x")
+        entrance = Door()
+        listener = SimpleNamespace(closed=entrance.closed)
+        caller = Caller(ours, None, same_user)
+        entrance.wait(Connection(cast(Any, listener)), caller)
+        entrance._begin_some()
+        assert caller.handshake
+        caller.handshake.cancel()
+
+    asyncio.run(let_in())
+    assert ours.fileno() == -1
+    theirs.close()
+
+
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as made:

@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
+from functools import partial
 
 from peerlock.membership.engine import ClusterError
 from peerlock.runtime.codec import VERSION, Foreign, Refusal, encode, other_version
@@ -231,6 +232,7 @@ class Door:
         caller.since, caller.prospects = now, Prospects.SHAKES
         work = self._let_in(connection, caller)
         caller.handshake = asyncio.get_running_loop().create_task(work)
+        caller.handshake.add_done_callback(partial(close_if_cancelled, caller.peer))
 
     async def _let_in(self, connection: Connection, caller: Caller) -> None:
         try:
@@ -280,6 +282,12 @@ class Door:
         loop.remove_reader(caller.peer)
         caller.peer.close()
         loop.call_soon(connection.connection_lost, None)
+
+
+def close_if_cancelled(peer: socket.socket, letting_in: asyncio.Task[None]) -> None:
+    """As the loop ends: a task that is cancelled before it has begun closes nothing."""
+    if letting_in.cancelled():
+        peer.close()
 
 
 def host_of(peer: socket.socket) -> str:
