@@ -13,11 +13,13 @@ import pytest
 
 from peerlock.membership import clock
 from peerlock.membership.sqlite import SqliteEngine
-from peerlock.node.views import View
+from peerlock.node.views import MemberId, View
 
 
 class Engine:
     """The same, without async; closed at the end."""
+
+    me: MemberId = 0  # for the test to remember
 
     def __init__(self, path: Path, lease: float | None = 60.0) -> None:
         self.engine = SqliteEngine(path, lease)

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ ANSWER = b'HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"TTL":"3"}'
 
 
 class OutOfTouch(MemoryEngine):
-    async def renew(self, me: MemberId) -> Renewed:
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
         raise ClusterError("nobody answers")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,9 +31,9 @@ NEAR = (("127.0.0.1", 9),)
 class Asked(MemoryEngine):
     times = 0
 
-    async def renew(self, me: MemberId) -> Renewed:
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
         self.times += 1
-        return await super().renew(me)
+        return await super().renew(me, suspects)
 
 
 class Watching(Asked):
@@ -386,8 +386,8 @@ async def test_one_who_is_told_of_renewals_and_fails_does_not_end_them() -> None
 class OutOfReach(Asked):
     """After joining, it is not answered any more."""
 
-    async def renew(self, me: MemberId) -> Renewed:
-        await super().renew(me)
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
+        await super().renew(me, suspects)
         raise ClusterError("etcd is out of reach")
 
 

@@ -37,6 +37,7 @@ from peerlock.node.wire import Batch, Ready
 LEASE = 10.0
 MARGIN = 0.5
 ME, OTHER, THIRD = 1, 2, 3
+ABOUT_OTHER = Renew(ME, frozenset({OTHER}))
 
 E = TypeVar("E")
 
@@ -138,7 +139,7 @@ def test_what_calls_for_a_look_meanwhile_calls_for_one_more(pair: Alone) -> None
     pair.suspect(OTHER)
     assert pair.got(Renew) == [Renew(ME)]
     pair.renewed(view(10, ME, OTHER), pair.ends, False)
-    assert pair.got(Renew) == [Renew(ME)]
+    assert pair.got(Renew) == [ABOUT_OTHER]
     pair.renewed(view(10, ME, OTHER), pair.ends, False)
     assert pair.got(Renew) == []
 
@@ -527,20 +528,33 @@ def test_one_that_may_be_dead_is_asked_about(pair: Alone) -> None:
     pair.suspect(THIRD)
     assert pair.drain() == []  # no member
     pair.suspect(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+
+
+def test_one_that_may_be_dead_is_asked_about_again_if_the_engine_failed(
+    pair: Alone,
+) -> None:
+    pair.suspect(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.failed("the disk is full")
+    pair.look()
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    pair.look()
     assert pair.got(Renew) == [Renew(ME)]
 
 
 @pytest.mark.parametrize("how", ["unreachable", "disconnected"])
 def test_one_that_is_out_of_touch_is_asked_about(pair: Alone, how: str) -> None:
     pair.disconnected(OTHER)
-    assert pair.got(Renew) == [Renew(ME)]
+    assert pair.got(Renew) == [ABOUT_OTHER]
     pair.renewed(view(10, ME, OTHER), pair.ends, False)
     if how == "unreachable":
         pair.unreachable(OTHER, "nobody listens")
     else:
         pair.connected(OTHER)
         pair.disconnected(OTHER)
-    assert pair.got(Renew) == [Renew(ME)]
+    assert pair.got(Renew) == [ABOUT_OTHER]
 
 
 def test_an_engine_that_tells_by_itself_is_not_asked(pair: Alone) -> None:

@@ -1,11 +1,14 @@
 """Members on one machine: their numbers when files are lost, their files, their clocks."""
 
 import os
+import random
 import runpy
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from peerlock.membership.engine import ClusterError
 from peerlock.membership.history import State
 from peerlock.membership.leases import Found, Leases
 from peerlock.node.numbers import BEGINNING, BLOCK, PER_SECOND
+from peerlock.node.views import Member
 from tests.engines import Clock, Engine, end, files, heard, start
 
 # Numbers
@@ -201,7 +205,7 @@ def test_a_member_that_has_a_new_file_is_not_put_out_for_the_old(
     me, theirs = one.join("/a").me, two.join("/b").me
     find_out = Census.find_out
 
-    def slowly(self: Census, state: State, own: str) -> dict[int, Outgoing]:
+    def slowly(self: Census, state: State, *_: object) -> dict[int, Outgoing]:
         monkeypatch.setattr(Census, "find_out", find_out)
         out = {theirs: Outgoing(state.cards[theirs].token, False, "/b")}
         shutil.rmtree(f"{path}.members")
@@ -404,3 +408,90 @@ def test_a_deadline_on_another_clock_is_not_compared(
     two.engine.close()
     assert len(one.renew(me).view.members) == 1
     two.engine = sqlite.SqliteEngine(path, 60)
+
+
+# Neighbours
+
+
+@pytest.fixture
+def ring(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Engine]]:
+    """Six members, in the order of their ids; none of them is looked at by chance."""
+    monkeypatch.setattr(random, "choice", lambda rest: rest[0])
+    with ExitStack() as stack:
+        engines = [stack.enter_context(Engine(path, 10)) for _ in range(6)]
+        for i, engine in enumerate(engines):
+            engine.me = engine.join(f"/{i}").me
+        yield engines
+
+
+def looked_at(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, *suspects: Engine
+) -> list[str]:
+    """Addresses."""
+    looked: list[str] = []
+    look = Census._look
+
+    def noted(self: Census, member: Member, state: State) -> Outgoing | None:
+        looked.append(member.address)
+        return look(self, member, state)
+
+    monkeypatch.setattr(Census, "_look", noted)
+    engine.renew(engine.me, {suspect.me for suspect in suspects})
+    monkeypatch.setattr(Census, "_look", look)
+    return looked
+
+
+def test_a_member_looks_at_its_successor_and_at_one_more(
+    ring: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert looked_at(ring[1], monkeypatch) == ["/2", "/3"]
+    assert looked_at(ring[5], monkeypatch) == ["/0", "/1"]  # the last before the first
+    monkeypatch.setattr(random, "choice", lambda rest: rest[-1])
+    assert looked_at(ring[1], monkeypatch) == ["/2", "/0"]
+
+
+def test_a_member_looks_at_those_that_it_suspects(
+    ring: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = looked_at(ring[1], monkeypatch, ring[5], ring[0], ring[2])
+    assert looked[0] == "/2"
+    assert sorted(looked[1:]) == ["/0", "/3", "/5"]
+
+
+def test_a_member_looks_past_those_that_are_out(
+    ring: list[Engine], monkeypatch: pytest.MonkeyPatch, leases_clock: Clock
+) -> None:
+    leases_clock.now += 9
+    for alive in (0, 4, 5):
+        ring[alive].renew(ring[alive].me)
+    leases_clock.now += 2
+    assert looked_at(ring[0], monkeypatch) == ["/1", "/2", "/3", "/4", "/5"]
+    assert addresses_in(ring[5]) == ["/0", "/4", "/5"]
+
+
+def test_each_dead_member_is_found_in_one_round_of_renewals(
+    ring: list[Engine], leases_clock: Clock
+) -> None:
+    leases_clock.now += 9
+    for alive in (0, 3):
+        ring[alive].renew(ring[alive].me)
+    leases_clock.now += 2
+    for alive in (0, 3):
+        ring[alive].renew(ring[alive].me)
+    assert addresses_in(ring[0]) == ["/0", "/3"]
+
+
+def test_one_behind_a_member_that_does_not_look_is_found_by_chance(
+    path: Path, leases_clock: Clock
+) -> None:
+    """The second lives, but is stopped; the third is dead."""
+    with Engine(path) as one, Engine(path, None) as stopped, Engine(path, 10) as dead:
+        me = one.join("/a").me
+        stopped.join("/b")
+        dead.join("/c")
+        leases_clock.now += 11
+        assert [member.address for member in one.renew(me).view.members] == ["/a", "/b"]
+
+
+def addresses_in(engine: Engine) -> list[str]:
+    return [member.address for member in engine.read().members]

@@ -1,5 +1,16 @@
 """Who is out, as a fact: found out by looking, before anything is changed.
 
+Nobody looks at all the others: with each renewal a member looks at
+
+- its successors, in the order of ids, which closes to a ring, up to the first that is not
+  out.  So each member is looked after by the one before it, and when several in a row are
+  dead, by the one before them;
+- those that it has reason to suspect, as when a connection to them broke;
+- one more, at random: the one before a dead member may live and not look, because it is
+  stopped.
+
+One who joins is last in the order, and does the same.  What a look tells:
+
 - A member whose file can be locked is dead.
 - A member whose deadline has passed, and from whom its file could be taken, is out
   (leases.py).  Deadlines count only between members that have the same clock.
@@ -10,7 +21,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Collection, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -18,8 +30,7 @@ from peerlock.membership import clock
 from peerlock.membership.engine import ClusterError
 from peerlock.membership.history import Card, State
 from peerlock.membership.leases import Found, Leases
-from peerlock.node.register import ended
-from peerlock.node.views import MemberId
+from peerlock.node.views import Member, MemberId
 
 
 class Outgoing(NamedTuple):
@@ -37,33 +48,46 @@ class Census:
         self._clock = clock.name()
         self._missing: dict[str, float] = {}  # tokens without a file, and since when
 
-    def find_out(self, state: State, own_token: str) -> dict[MemberId, Outgoing]:
-        now = clock.now()
-        others = {i: c for i, c in state.cards.items() if c.token != own_token}
-        found = {i: self._leases.find(card.token) for i, card in others.items()}
-        gone = {others[i].token for i, file in found.items() if file is None}
-        self._missing = {token: self._missing.get(token, now) for token in gone}
-        dead = {i for i, file in found.items() if file and file.dead}
-        deadlines = {i: self._deadline(others[i], file) for i, file in found.items()}
-        silent = {
-            i for i in ended(deadlines, now) - dead if self._put_out(others[i], found[i])
-        }
-        addresses = {member.id: member.address for member in state.register.members}
-        return {
-            i: Outgoing(others[i].token, i in dead, addresses[i]) for i in dead | silent
-        }
+    def find_out(
+        self, state: State, own_token: str, suspects: Collection[MemberId] = ()
+    ) -> dict[MemberId, Outgoing]:
+        if self._missing:
+            tokens = {card.token for card in state.cards.values()}
+            self._missing = {t: at for t, at in self._missing.items() if t in tokens}
+        others = after(own_token, state)
+        out = {}
+        for member in others:
+            if not (gone := self._look(member, state)):
+                break
+            out[member.id] = gone
+        rest = others[len(out) + 1 :]
+        chosen = {random.choice(rest)} if rest else set()
+        for member in chosen.union(member for member in rest if member.id in suspects):
+            if gone := self._look(member, state):
+                out[member.id] = gone
+        return out
 
-    def _deadline(self, card: Card, file: Found | None) -> float:
+    def _look(self, member: Member, state: State) -> Outgoing | None:
+        """None: it is not out."""
+        card = state.cards[member.id]
+        file, now = self._leases.find(card.token), clock.now()
         if file is None:
-            return inf if card.lease is None else self._missing[card.token] + card.lease
-        return file.deadline if card.clock == self._clock else inf
+            since = self._missing.setdefault(card.token, now)
+            deadline = inf if card.lease is None else since + card.lease
+        else:
+            self._missing.pop(card.token, None)
+            deadline = file.deadline if card.clock == self._clock else inf
+        dead = file is not None and file.dead
+        if dead or (now >= deadline and self._put_out(card, file)):
+            return Outgoing(card.token, dead, member.address)
+        return None
 
     def _put_out(self, card: Card, file: Found | None) -> bool:
         return file is None or self._leases.put_out(card.token, file.name)
 
     def trouble(self, state: State) -> ClusterError | None:
         """A member that nobody can put out, although it may be dead."""
-        for member in state.register.members:
+        for member in state.register.members if self._missing else ():
             token, lease, _ = state.cards[member.id]
             if lease is None and token in self._missing:
                 return ClusterError(
@@ -73,15 +97,27 @@ class Census:
                 )
         return None
 
+    def with_another_clock(self, state: State) -> set[MemberId]:
+        return {i for i, card in state.cards.items() if card.clock != self._clock}
+
     def must_share_the_clock(self, state: State, out: set[MemberId], shown: object) -> str:
         """The name of our clock, on which all must count who stay in."""
+        foreign = self.with_another_clock(state) - out
         for member in state.register.members:
-            if member.id not in out and state.cards[member.id].clock != self._clock:
+            if member.id in foreign:
                 raise ClusterError(
                     f"process {member.pid} uses {shown} in another time namespace; "
                     "run all members in the same one, or use another file"
                 )
         return self._clock
+
+
+def after(token: str, state: State) -> list[Member]:
+    """The other members, beginning behind the one that has this token, in a ring."""
+    members = state.register.members
+    own = (i for i, member in enumerate(members) if state.cards[member.id].token == token)
+    rank = next(own, len(members))
+    return [*members[rank + 1 :], *members[:rank]]
 
 
 def confirmed(out: Out, state: State) -> set[MemberId]:

@@ -7,7 +7,7 @@ but must not block the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from peerlock.node.views import MemberId, View
@@ -45,8 +45,11 @@ class Engine(Protocol):
     async def join(self, address: str, beyond: int = 0) -> Joined:
         """Become a member that can be reached there, in a view numbered higher."""
 
-    async def renew(self, me: MemberId) -> Renewed:
-        """Stay one; and look for members that are dead or have been silent for too long."""
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
+        """Stay one; and put out members that are dead or have been silent for too long.
+
+        suspects: those that may be; an engine need not look at all the others each time.
+        """
 
     async def reserve(self) -> int:
         """A number for fences: all below it may be used, and no later view has a lower one.

@@ -69,7 +69,7 @@ import secrets
 import socket
 import time
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import aclosing, suppress
 from functools import partial
 from math import ceil, inf
@@ -180,7 +180,7 @@ class EtcdEngine:
         self._spawn(self._watch())
         return Joined(state.view, self._me, deadline)
 
-    async def renew(self, me: MemberId) -> Renewed:
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
         self._compare_servers()
         for _ in range(TERMS):
             sent, ttl, term = await self._kept_alive()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 
@@ -40,7 +41,7 @@ class MemoryEngine:
             self._me = self._state.join(address, os.getpid(), deadline, beyond, self._me)
             return Joined(self._state.view, self._me, deadline)
 
-    async def renew(self, me: MemberId) -> Renewed:
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
         with self._state.guard:
             deadline, changed = self._state.renew(me, self._deadline(), clock.now())
             return Renewed(self._state.view, deadline, changed)

@@ -12,7 +12,7 @@ import re
 import socket
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 
 SOCKET = re.compile(r"[0-9a-f]{16}\.sock")
@@ -21,17 +21,18 @@ SOCKET = re.compile(r"[0-9a-f]{16}\.sock")
 YOUNG = 10.0
 
 
-def remove_unused(own: str, dead: Iterable[str]) -> None:
-    """In the directory of our own: those of the dead, and old ones that nobody uses."""
+def remove_unused(own: str, dead: Collection[str], used: Collection[str]) -> None:
+    """In the directory of our own: those of the dead, and old ones that nobody uses.
+
+    used: those of members, who are not asked.
+    """
     folder = os.path.dirname(own)
-    names = {os.path.basename(path) for path in dead if os.path.dirname(path) == folder}
     try:
         found = [name for name in os.listdir(folder) if SOCKET.fullmatch(name)]
     except OSError:
         return
-    for name in found:
-        path = os.path.join(folder, name)
-        if is_socket(path) and (name in names or is_unused(path)):
+    for path in {os.path.join(folder, name) for name in found}.difference(used):
+        if is_socket(path) and (path in dead or is_unused(path)):
             with suppress(OSError):
                 os.unlink(path)
 

@@ -25,7 +25,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -129,8 +129,8 @@ class SqliteEngine:
     async def join(self, address: str, beyond: int = 0) -> Joined:
         return await self._run(self._join, address, beyond)
 
-    async def renew(self, me: MemberId) -> Renewed:
-        return await self._run(self._renew, me)
+    async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
+        return await self._run(self._renew, me, suspects)
 
     async def reserve(self) -> int:
         return await self._run(self._reserve)
@@ -177,7 +177,8 @@ class SqliteEngine:
     def _join(self, address: str, beyond: int) -> Joined:
         files = self._opened()
         token, former, deadline = secrets.token_hex(8), self._token, -inf
-        out = files.census.find_out(files.newest(), former)
+        newest = files.newest()
+        out = files.census.find_out(newest, former, files.census.with_another_clock(newest))
 
         def with_us(state: State) -> State | None:
             nonlocal deadline
@@ -192,22 +193,22 @@ class SqliteEngine:
         state = self._change_holding(token, with_us)
         self._drop(former)
         self._token, self._me, self._address = token, id_of(token, state), address
-        self._tidy(files, out)
-        remove_unused(address, ())
+        self._tidy(files, out, state)
+        remove_unused(address, (), addresses(state))
         files.leases.remove_forgotten({card.token for card in state.cards.values()})
         return Joined(state.register.view, self._me, deadline)
 
-    def _renew(self, me: MemberId) -> Renewed:
+    def _renew(self, me: MemberId, suspects: Collection[MemberId]) -> Renewed:
         """Our own lease first.  If nobody is out, nothing is changed."""
         files = self._opened()
         deadline = -inf
         if me and me == self._me:
             deadline = self._renew_our_own(files)
         state = files.newest()
-        out = files.census.find_out(state, self._token)
+        out = files.census.find_out(state, self._token, suspects)
         if out:
             state = self._change(lambda newest: newest.without(confirmed(out, newest)))
-            self._tidy(files, out)
+            self._tidy(files, out, state)
         if me not in state.register:
             deadline = -inf
         return Renewed(
@@ -318,13 +319,13 @@ class SqliteEngine:
             if what in self._locked:
                 os.close(self._locked.pop(what))
 
-    def _tidy(self, files: Files, out: Out) -> None:
+    def _tidy(self, files: Files, out: Out, state: State) -> None:
         """What those leave behind who are in the register no longer."""
         for gone in out.values():
             files.leases.remove(gone.token)
         dead = [gone.address for gone in out.values() if gone.dead]
         if dead:  # who lives needs it when it comes back
-            remove_unused(self._address, dead)
+            remove_unused(self._address, dead, addresses(state))
 
     # All files
 
@@ -364,6 +365,10 @@ def begun(state: State) -> State:
         return state
     first = origin(time.time())
     return state._replace(register=Register(first, first))
+
+
+def addresses(state: State) -> set[str]:
+    return {member.address for member in state.register.members}
 
 
 def id_of(token: str, state: State) -> MemberId:

@@ -77,7 +77,11 @@ class Fences:
 
     def _raise_limit(self, limit: int) -> None:
         left = limit - self.highest
-        self.limit, self._low, self._nearly_out = limit, limit - left // 2, limit - left // 4
+        self.limit, self._low, self._nearly_out = (
+            limit,
+            limit - left // 2,
+            limit - left // 4,
+        )
 
     @property
     def left(self) -> bool:

@@ -24,9 +24,9 @@ The rules:
     Numbers for fences are reserved first, and used if a view that is read afterwards is
     still the node's (see `node/fences.py`).
  7. *A member that cannot be reached* is dialled again after a pause, which doubles up to a
-    bound, for as long as it is a member; and the engine is asked whether it is dead, unless
-    the engine tells of that by itself.  A member that accepts connections and closes them
-    is treated alike.
+    bound, for as long as it is a member; and the engine is asked whether it, by name, is
+    dead, unless the engine tells of that by itself.  A member that accepts connections and
+    closes them is treated alike.
  8. *Connections belong to one membership*: others know a process that joins again under
     another number, so its connections are made anew.
  9. *The tick goes on*, whatever fails: the next one is set before anything else is done.  A
@@ -71,6 +71,7 @@ class Join(NamedTuple):
 
 class Renew(NamedTuple):
     me: MemberId
+    suspects: frozenset[MemberId] = frozenset()  # of being dead
 
 
 class Reserve(NamedTuple):
@@ -177,6 +178,7 @@ class Presence:
 
         self._lines: dict[MemberId, Line] = {}
         self._addresses: dict[MemberId, str] = {}
+        self._suspects: set[MemberId] = set()  # the engine was not asked about them yet
         self._seen_at = inf  # when the view was seen
 
         self._reason = ""  # why the engine cannot be used, while it cannot
@@ -254,13 +256,17 @@ class Presence:
         self._again = False
         if self.node.member:
             fences = self.node.wants_fences and not self._reserved
-            self._put(Reserve() if fences else Renew(self.node.me))
+            self._put(Reserve() if fences else self._renewal())
             return
         until = min(self._place_free_at, self.node.lost_at + margin(self.lease))
         if self.clock() < until:
             self._set_alarm(JOIN, until)
         else:
             self._put(Join(self._address, self.node.fences.number))
+
+    def _renewal(self) -> Renew:
+        suspects, self._suspects = frozenset(self._suspects), set()
+        return Renew(self.node.me, suspects)
 
     def _put(self, question: Question) -> None:
         self.effects.append(self._ask(question))
@@ -329,6 +335,8 @@ class Presence:
         self._reason = reason
         self._reserved = 0
         self._again = False
+        if isinstance(question, Renew):
+            self._suspects |= question.suspects
         if isinstance(question, Join):
             self._set_alarm(JOIN, self.clock() + min(self._pace, RETRY_AT_MOST))
         elif gone:
@@ -464,6 +472,7 @@ class Presence:
         Where the engine tells of deaths by itself, a hundred members need not ask.
         """
         if member in self._addresses and not self.watching:
+            self._suspects.add(member)
             self.look()
 
     def _drop(self, member: MemberId) -> None:

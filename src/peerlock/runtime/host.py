@@ -361,8 +361,8 @@ class Host:
             case Join(address, beyond):
                 view, me, deadline = await engine.join(address, beyond)
                 return partial(presence.joined, view, me, deadline, engine.lease)
-            case Renew(me):
-                view, deadline, changed, trouble = await engine.renew(me)
+            case Renew(me, suspects):
+                view, deadline, changed, trouble = await engine.renew(me, suspects)
                 reason = str(trouble) if trouble else ""
                 return partial(presence.renewed, view, deadline, changed, reason)
             case Reserve():

@@ -106,7 +106,7 @@ class Engine:
                 me = self._join(process, address, beyond)
                 ends = process.clock() + LEASE
                 return partial(self._joined, process, table.view, me, ends)
-            case Renew(me):
+            case Renew(me, _):
                 ends, changed = self._renew(me)
                 in_it = ends > -inf
                 return partial(self._renewed, process, table.view, in_it, changed)
