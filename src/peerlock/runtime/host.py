@@ -111,7 +111,8 @@ class Host:
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = inf  # on the loop's clock; not all loops tell it of a handle
         self._turning = False
         self._told_to_flush = False
         self._stopped = False
@@ -311,12 +312,12 @@ class Host:
     def _set_timer(self, at: float) -> None:
         due = self.loop.time() + max(at - clock.now(), PRECISION)
         if self._timer is not None:
-            if abs(self._timer.when() - due) <= PRECISION and not self._stopped:
+            if abs(self._timer_due - due) <= PRECISION and not self._stopped:
                 return
             self._timer.cancel()
             self._timer = None
         if at < inf and not self._stopped:
-            self._timer = self.loop.call_at(due, self._wake)
+            self._timer, self._timer_due = self.loop.call_at(due, self._wake), due
 
     def _wake(self) -> None:
         self._timer = None

@@ -1,0 +1,460 @@
+"""What many members and many names cost, and what one member's trouble costs the others.
+
+    python -m bench.scale [--quick] [--only a,b,…] [--json FILE]
+
+On one machine, members kept in files:
+  a  a member that never used a name is stopped, and another joins: the hand-over of that
+     name between two others, against the hand-over before
+  b  an event loop is blocked for 4 s in a process that used the name before: how long
+     another one waits for it
+  c  300 idle members: the processor time of all together, in cores
+  d  one more joins and gets its first grant: 300 members against 2
+  e  from the SIGKILL of a holder to the next grant: 300 members against 2
+  f  two hand a name to and fro while another holds 100,000 names, and bystanders join,
+     leave and are killed once a second: the longest gap in each second
+  g  10, 50 and 100 processes that are started at once, until all have had a lock once
+  h  sixty `peerlock lock job-N -- true` at once, against sixty `import peerlock` at once
+Simulated:
+  i  messages for one join, and for the death of a bystander, with 1,000 members
+Over TCP with mutual TLS, members kept by etcd:
+  j  100 members, some join and leave: the longest wait of two that hand a name to and fro
+  k  one more joins and gets its first grant: 100 members against 2
+  l  100 idle members: the processor time of all together, in cores
+
+Members are processes of their own.  300 of them take about 10 GB of memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count, pairwise
+from math import nan
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+import peerlock
+from peerlock.runtime.certificates import issue, new_authority
+
+CHILDREN = multiprocessing.get_context("fork")
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+PATIENCE = 120.0  # seconds
+LEASE = 10.0
+
+
+class Where(NamedTuple):
+    """A cluster, and how its members reach one another."""
+
+    url: str
+    certificates: str | None = None
+
+    def join(self) -> peerlock.sync.LockNode:
+        if self.certificates is None:
+            return peerlock.sync.join(self.url, lease=LEASE)
+        reach = peerlock.Reach(listen="127.0.0.1:0", certificates=self.certificates)
+        return peerlock.sync.join(self.url, lease=LEASE, reach=reach)
+
+
+class Row(NamedTuple):
+    what: str
+    figure: float
+    unit: str
+    base: float  # what it is compared with
+    aim: str
+
+    def __str__(self) -> str:
+        ratio = "" if self.base != self.base else f"  {self.figure / self.base:6.2f} ×"
+        return f"{self.what:<66} {self.figure:10.3f} {self.unit:<8}{ratio}  aim: {self.aim}"
+
+
+# Members
+
+
+def live(where: Where, orders: Connection) -> None:
+    """A member that does what it is told, and says when: when it was done; when it began to
+    give a lock back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with where.join() as node:
+        held: dict[str, Any] = {}
+        orders.send(time.monotonic())
+        while (order := orders.recv())[0] != "leave":
+            what, *words = order
+            began = time.monotonic()
+            if what == "take":
+                held[words[0]] = taken(node, words[0])
+            elif what == "give":
+                held.pop(words[0]).release()
+                orders.send(began)
+                continue
+            elif what == "hold":
+                held |= {f"held-{i}": taken(node, f"held-{i}") for i in range(words[0])}
+            elif what == "hand on":
+                orders.send(handed_on(node, *words))
+                continue
+            orders.send(time.monotonic())
+
+
+def taken(node: Any, name: str) -> Any:
+    lock = node.lock(name)
+    lock.acquire()
+    return lock
+
+
+def handed_on(node: Any, name: str, seconds: float) -> list[float]:
+    """When it was granted, again and again; another does the same."""
+    lock, granted = node.lock(name, hand_overs=1), []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with lock:
+            granted.append(time.monotonic())
+        time.sleep(0.0005)
+    return granted
+
+
+class Member:
+    def __init__(self, where: Where) -> None:
+        self.began = time.monotonic()
+        self._pipe, theirs = CHILDREN.Pipe()
+        self.process = CHILDREN.Process(target=live, args=(where, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid
+        return self.process.pid
+
+    def order(self, *words: object) -> None:
+        self._pipe.send(words)
+
+    def is_done(self) -> bool:
+        return self._pipe.poll()
+
+    def done(self) -> Any:
+        if not self._pipe.poll(PATIENCE):
+            raise RuntimeError(f"a member did not answer within {PATIENCE:.0f} s")
+        return self._pipe.recv()
+
+    def do(self, *words: object) -> float:
+        self.order(*words)
+        return float(self.done())
+
+    def stop(self) -> None:
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        self.process.join()
+
+    def leave(self) -> None:
+        with suppress(OSError):
+            os.kill(self.pid, signal.SIGCONT)
+            self.order("leave")
+        self.process.join(PATIENCE)
+        self._pipe.close()
+
+
+@contextmanager
+def members(where: Where, number: int) -> Iterator[list[Member]]:
+    """One after the other: how long they take at once is another question."""
+    made: list[Member] = []
+    try:
+        for _ in range(number):
+            made.append(Member(where))
+            made[-1].done()
+        yield made
+    finally:
+        for member in made:
+            with suppress(OSError):
+                os.kill(member.pid, signal.SIGKILL)
+        for member in made:
+            member.process.join()
+
+
+@contextmanager
+def on_one_machine() -> Iterator[Where]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Where(f"sqlite://{folder}/c.db")
+
+
+# Measures
+
+
+def hand_over(a: Member, b: Member, name: str) -> float:
+    """From a's release to b's grant."""
+    a.do("take", name)
+    b.order("take", name)
+    time.sleep(0.005)
+    released = a.do("give", name)
+    granted = float(b.done())
+    b.do("give", name)
+    return granted - released
+
+
+def bystander_stopped(rounds: int) -> Iterator[Row]:
+    with on_one_machine() as where, members(where, 3) as (a, b, bystander):
+        before = [hand_over(a, b, "x") for _ in range(rounds)]
+        bystander.stop()
+        late = Member(where)
+        after = []
+        while not late.is_done():
+            after.append(hand_over(a, b, "x"))
+        after += [hand_over(a, b, "x") for _ in range(rounds)]
+        late.leave()
+    aim = "median and longest ≤ 2 × before"
+    yield Row(
+        "a  hand-over, bystander stopped, one joins: median, µs", *us(after, before), aim
+    )
+    longest = max(after) * 1e6, "µs", max(before) * 1e6
+    yield Row("a  the same: the longest", *longest, aim)
+
+
+def us(taken: list[float], before: list[float]) -> tuple[float, str, float]:
+    return median(taken) * 1e6, "µs", median(before) * 1e6
+
+
+def loop_blocked(rounds: int) -> Iterator[Row]:
+    from bench.blocked_loop import measure
+
+    waited = median(measure() for _ in range(max(1, rounds // 20)))
+    yield Row(
+        "b  another's wait, an event loop is blocked for 4 s",
+        waited * 1e3,
+        "ms",
+        nan,
+        "≤ 5",
+    )
+
+
+def idle(where: Where, number: int, seconds: float) -> float:
+    """Cores that so many use when there is nothing to do."""
+    with members(where, number) as all_of_them:
+        time.sleep(3.0)  # what joining has left to do
+        before = sum(cpu(member.pid) for member in all_of_them)
+        time.sleep(seconds)
+        return (sum(cpu(member.pid) for member in all_of_them) - before) / seconds
+
+
+def cpu(pid: int) -> float:
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+
+def idle_members(rounds: int) -> Iterator[Row]:
+    with on_one_machine() as where:
+        cores = idle(where, 300, 10.0)
+    yield Row("c  300 idle members, all together", cores, "cores", nan, "≤ 0.15")
+
+
+def newcomer(where: Where, i: int) -> float:
+    """From the start of a process to its first grant."""
+    late = Member(where)
+    late.done()
+    granted = late.do("take", f"fresh-{i}")
+    late.leave()
+    return granted - late.began
+
+
+def heir(where: Where, waiter: Member, i: int) -> float:
+    """From the death of a holder to the next grant."""
+    holder = Member(where)
+    holder.done()
+    holder.do("take", f"left-{i}")
+    waiter.order("take", f"left-{i}")
+    time.sleep(0.2)
+    killed = time.monotonic()
+    holder.kill()
+    return float(waiter.done()) - killed
+
+
+def with_few_and_many(many: int) -> Callable[[int], Iterator[Row]]:
+    def rows(rounds: int) -> Iterator[Row]:
+        tries = max(5, rounds // 4)
+        joined, inherited = [], []
+        for number in (2, many):
+            with on_one_machine() as where, members(where, number) as all_of_them:
+                time.sleep(2.0)
+                joined.append(median(newcomer(where, i) for i in range(tries)))
+                first = all_of_them[0]
+                inherited.append(median(heir(where, first, i) for i in range(tries)))
+        what = f"d  joined and first grant, {many} members against 2"
+        yield Row(what, joined[1] * 1e3, "ms", joined[0] * 1e3, "≤ 3 ×")
+        what = f"e  holder killed until the next grant, {many} against 2"
+        yield Row(what, inherited[1] * 1e3, "ms", inherited[0] * 1e3, "≤ 3 ×")
+
+    return rows
+
+
+def gaps(granted: list[float]) -> list[float]:
+    """The longest between two grants, in each second."""
+    longest: dict[int, float] = {}
+    for one, other in pairwise(sorted(granted)):
+        second = int(other - granted[0])
+        longest[second] = max(longest.get(second, 0.0), other - one)
+    return list(longest.values())
+
+
+def disturbed(where: Where, a: Member, b: Member, seconds: float) -> list[float]:
+    """Grants of two that hand a name on while others join, leave and are killed."""
+    for member in (a, b):
+        member.order("hand on", "x", seconds)
+    end, turn = time.monotonic() + seconds - 1.0, count()
+    while time.monotonic() < end:
+        began = time.monotonic()
+        passer_by = Member(where)
+        passer_by.done()
+        passer_by.do("take", f"own-{began}")
+        passer_by.kill() if next(turn) % 2 else passer_by.leave()
+        time.sleep(max(0.0, began + 1.0 - time.monotonic()))
+    return [*a.done(), *b.done()]
+
+
+def undisturbed(a: Member, b: Member, seconds: float) -> list[float]:
+    for member in (a, b):
+        member.order("hand on", "x", seconds)
+    return [*a.done(), *b.done()]
+
+
+def gap_rows(
+    letter: str, what: str, quiet: list[float], busy: list[float], aim: str
+) -> Any:
+    before, after = gaps(quiet)[1:-1], gaps(busy)[1:-1]
+    for name, pick in (("99th percentile", most), ("median", median)):
+        text = f"{letter}  {what}: {name}"
+        yield Row(text, pick(after) * 1e3, "ms", pick(before) * 1e3, aim)
+
+
+def most(values: list[float]) -> float:
+    return quantiles(values, n=100, method="inclusive")[-1]
+
+
+def many_names_held(rounds: int) -> Iterator[Row]:
+    with on_one_machine() as where, members(where, 3) as (a, b, holder):
+        holder.do("hold", 1_000 if rounds < 20 else 100_000)
+        quiet = undisturbed(a, b, 10.0)
+        busy = disturbed(where, a, b, 30.0)
+    yield from gap_rows(
+        "f", "longest gap in a second, 100,000 held", quiet, busy, "≤ 20 ms"
+    )
+
+
+def at_once(rounds: int) -> Iterator[Row]:
+    taken = {number: all_had_it(number) for number in (10, 50, 100)}
+    for number, seconds in taken.items():
+        base = taken[10] if number > 10 else nan
+        aim = "≤ 12 ×" if number == 100 else ""
+        yield Row(f"g  {number} started at once, all had a lock", seconds, "s", base, aim)
+
+
+def all_had_it(number: int) -> float:
+    with on_one_machine() as where:
+        began = time.monotonic()
+        all_of_them = [Member(where) for _ in range(number)]
+        for member in all_of_them:
+            member.order("take", "x")
+            member.order("give", "x")
+        ends: list[float] = []
+        for member in all_of_them:
+            member.done(), member.done()
+            ends.append(member.done())
+        for member in all_of_them:
+            member.order("leave")
+        for member in all_of_them:
+            member.process.join()
+        return max(ends) - began
+
+
+def commands(rounds: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = f"sqlite://{folder}/c.db"
+        begin = [sys.executable, "-m", "peerlock", "lock", "--cluster", cluster]
+        run_all([[*begin, "first", "--", "true"]])
+        locks = run_all([[*begin, f"job-{i}", "--", "true"] for i in range(60)])
+    imports = run_all([[sys.executable, "-c", "import peerlock"]] * 60)
+    yield Row("h  sixty `peerlock lock` at once", locks, "s", imports, "≤ 1.5 ×")
+
+
+def run_all(commands: list[list[str]]) -> float:
+    began = time.monotonic()
+    running = [subprocess.Popen(command) for command in commands]
+    ended = [process.wait(PATIENCE) for process in running]
+    if any(ended):
+        raise RuntimeError(f"{sum(map(bool, ended))} of {len(ended)} commands failed")
+    return time.monotonic() - began
+
+
+def over_etcd(rounds: int) -> Iterator[Row]:
+    from bench.many import etcd_servers
+
+    with etcd_servers(1) as [server], tempfile.TemporaryDirectory() as folder, ExitStack():
+        certificates = Path(folder, "certificates")
+        new_authority(certificates)
+        issue(certificates, "127.0.0.1")
+        few = Where(f"etcd://{server}/few", str(certificates))
+        many = Where(f"etcd://{server}/many", str(certificates))
+        joined = []
+        for where, number in ((few, 2), (many, 100)):
+            with members(where, number) as all_of_them:
+                time.sleep(2.0)
+                joined.append(
+                    median(newcomer(where, i) for i in range(max(5, rounds // 4)))
+                )
+                if where is many:
+                    a, b, *_ = all_of_them
+                    quiet = undisturbed(a, b, 10.0)
+                    busy = disturbed(where, a, b, 20.0)
+        cores = idle(Where(f"etcd://{server}/idle", str(certificates)), 100, 10.0)
+    what = "100 members, some come and go: longest gap in a second"
+    yield from gap_rows("j", what, quiet, busy, "≤ 10 ms")
+    what = "k  joined and first grant over etcd, 100 members against 2"
+    yield Row(what, joined[1] * 1e3, "ms", joined[0] * 1e3, "≤ 3 ×")
+    yield Row("l  100 idle members over etcd, all together", cores, "cores", nan, "≤ 0.1")
+
+
+MEASURES: dict[str, Callable[[int], Iterator[Row]]] = {
+    "a": bystander_stopped,
+    "b": loop_blocked,
+    "c": idle_members,
+    "de": with_few_and_many(300),
+    "f": many_names_held,
+    "g": at_once,
+    "h": commands,
+    "jkl": over_etcd,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds, no figures to quote"
+    )
+    parser.add_argument("--only", default="abcdefghjkl", help="which rows, such as acd")
+    parser.add_argument("--json", type=argparse.FileType("w"), help="write all rows there")
+    options = parser.parse_args()
+    rounds = 5 if options.quick else 40
+    rows = []
+    for letters, measure in MEASURES.items():
+        if set(letters) & set(options.only):
+            for row in measure(rounds):
+                print(row, flush=True)
+                rows.append(row)
+    if options.json:
+        json.dump([row._asdict() for row in rows], options.json, indent=1)
+
+
+if __name__ == "__main__":
+    main()
