@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from peerlock.membership.memory import CLUSTERS
 from peerlock.membership.place import VARIABLE
 from tests.engines import leases_clock, one, path, two
 
@@ -14,6 +15,13 @@ __all__ = ["leases_clock", "one", "path", "two"]  # fixtures
 
 # Who is started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_clusters_in_memory() -> Iterator[None]:
+    """That another test has left behind."""
+    yield
+    CLUSTERS.clear()
 
 
 @pytest.fixture

@@ -382,7 +382,7 @@ MUTANTS = (
     Mutant(
         "fences are reserved when there are none",
         FENCES,
-        "return self.highest >= self._half\n",
+        "return self.highest >= self._low\n",
         "return self.highest + 1 >= self.limit\n",
         IN_FENCES,
     ),
