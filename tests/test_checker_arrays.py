@@ -58,7 +58,12 @@ def test_states_take_as_many_words_as_they_need(
     assert search.layout.words > 1
 
 
-@pytest.mark.parametrize("entry", MUSEUM, ids=lambda a: a.name)
+SLOW = "suzuki-kasami-lifo"  # which test_museum has
+
+
+@pytest.mark.parametrize(
+    "entry", [a for a in MUSEUM if a.name != SLOW], ids=lambda a: a.name
+)
 def test_the_museum_shows_its_verdicts_on_arrays_too(entry: Algorithm) -> None:
     report = check(exhibit(entry.name), large=0)
     if entry.verdict == "overtaking":

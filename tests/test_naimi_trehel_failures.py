@@ -82,7 +82,6 @@ def test_it_costs_about_log_n_and_nothing_at_the_holder(n: int) -> None:
         (3, 2, 0, (37378, 117853, 33)),
         (3, 2, 1, (42660, 191525, 30)),
         (4, 1, 1, (94118, 353737, 33)),
-        (4, 1, 2, (151748, 694900, 33)),
     ],
 )
 def test_nodes_may_fail_at_any_time(
