@@ -47,7 +47,7 @@ def duties(system: QuorumSystem) -> Counter[NodeId]:
 
 @pytest.mark.parametrize("kind", [kind for kind in SYSTEMS if kind not in KINDS])
 def test_any_two_quorums_meet_and_each_holds_its_node(kind: str) -> None:
-    for n in range(1, 401):
+    for n in (*range(1, 101), *range(103, 401, 7), 400):
         system = SYSTEMS[kind](n)
         assert (system.kind, system.nodes) == (kind, n)
         assert system.intersecting, f"{kind} of {n} nodes"
@@ -409,7 +409,7 @@ PAIR_KEYS = {
 
 
 @each_pair
-@pytest.mark.parametrize("n", [1, 2, 7, 31, 400])
+@pytest.mark.parametrize("n", [1, 2, 7, 31, 100])
 def test_every_pair_is_described(peerlock: Any, kind: str, n: int) -> None:  # noqa: F811
     shown = peerlock("quorums", kind, "-n", n, "--json").json
     assert list(shown) == PAIR_KEYS[kind.partition(":")[0]] + KEYS[KEYS.index("minimal") :]

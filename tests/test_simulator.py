@@ -64,7 +64,7 @@ for entry in CATALOGUE:
     for chosen in (None, network):
         trace = empty_trace(Scenario(entry.name, 6))
         try:
-            Simulation(Scenario(entry.name, 6, 60, Level(0.4), chosen, seed=3), trace).run()
+            Simulation(Scenario(entry.name, 6, 20, Level(0.4), chosen, seed=3), trace).run()
         except Violation:
             pass
         for step in trace:
