@@ -126,7 +126,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
     ("arguments", "code", "words"),
     [
         (("x",), 64, "say what to run"),
-        ((), 64, "Missing argument"),
+        ((), 64, "which lock?"),
         (("x", "-w", "soon", "--", "true"), 64, "soon"),
         (("x", "-w", "-1", "--", "true"), 64, "-1"),
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
@@ -135,7 +135,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "-E", "300", "-E", "5", "--", "true"), 64, "300"),
         (("x", "-c", "true", "--", "true"), 64, "one command"),
         (("x", "-c", "true", "-c", "true"), 64, "one command"),
-        (("x", "--permits", "0", "--", "true"), 64, "at least 1"),
+        (("x", "--permits", "0", "--", "true"), 64, "1 or more"),
         (("x", "-s", "--permits", "2", "--", "true"), 64, "semaphore"),
         (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
         (("x", "--algorithm", "raymond-k", "--", "true"), 64, "cannot serve a lock"),
@@ -446,4 +446,4 @@ def test_where_a_command_cannot_be_stopped_it_is_not_started(
     with pytest.raises(SystemExit) as ended:
         main(["lock", "x", "--", "true"])
     assert ended.value.code == 69
-    assert capfd.readouterr().err.startswith("peerlock: only Linux lets us stop all")
+    assert capfd.readouterr().err.startswith("peerlock: lock needs Linux")

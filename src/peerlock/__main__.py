@@ -18,12 +18,12 @@ def main() -> None:
     heeded = getsignal(SIGINT) is default_int_handler  # it may be ignored, as by nohup(1)
     if heeded:
         signal(SIGINT, SIG_DFL)
-    from peerlock.cli.start import answered_at_once
+    from peerlock.cli.start import answered_at_once, command
 
     if answered_at_once():
         return
-    from peerlock.cli.main import end_by
-    from peerlock.cli.main import main as run
+    run = command()
+    from peerlock.cli.ending import end_by
 
     try:
         try:

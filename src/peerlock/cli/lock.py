@@ -2,6 +2,10 @@
 
 To shell, terminal and signals we look like flock(1).  The command is in our process group;
 it hears what the group hears, and what is sent to us alone is passed on to it.
+
+Most of the time that it takes to run a short command under a lock is Python's importing.
+So nothing is imported here that draws, simulates or checks, nor click, which parses the
+other commands' lines.
 """
 
 from __future__ import annotations
@@ -11,23 +15,14 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from math import inf
-
-import click
+from typing import NoReturn
 
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
-from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.cli.main import end_by, say
-from peerlock.cli.output import (
-    Finite,
-    cluster_option,
-    complain_about_cluster,
-    lease_option,
-    must_have_descriptors,
-    reach_options,
-)
+from peerlock.cli.cluster import complain_about_cluster, must_have_descriptors
+from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, end_with, say
+from peerlock.cli.lock_line import Request, parse
 from peerlock.core.errors import UsageError
 from peerlock.membership.memory import MemoryEngine
 from peerlock.node.presence import margin
@@ -37,9 +32,7 @@ from peerlock.supervision.neighbour import Neighbour
 from peerlock.supervision.watchdog import FOR_ALL, Watchdog
 
 # Exit codes, from flock(1) and sysexits.h.
-NOT_ACQUIRED = 1
 USAGE = 64
-UNAVAILABLE = 69
 LOST = 75
 
 # If one of these has ended the command, it ends us, too: a shell looks for that, to know
@@ -47,195 +40,43 @@ LOST = 75
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
-class WrongUsage(click.UsageError):
-    exit_code = USAGE
+def main() -> NoReturn:
+    end_with(lambda: lock(sys.argv[2:]), like_flock=True)
 
 
-class Helpless(click.ClickException):
-    exit_code = UNAVAILABLE
-
-
-class LikeFlock(click.Command):
-    """Options may stand before and after the name; what follows is the command's."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        before, rest = self._options(ctx, args)
-        after: list[str] = []
-        if rest:
-            name, *rest = rest
-            after, rest = self._options(ctx, rest)
-            rest = [name, *rest]
-        try:
-            return super().parse_args(ctx, [*before, *after, "--", *rest])
-        except click.UsageError as error:
-            raise WrongUsage(error.format_message()) from None
-
-    def _options(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str]]:
-        """The options that these begin with, and what follows."""
-        only = click.Command(
-            None, params=[p for p in self.params if p.param_type_name == "option"]
-        )
-        try:
-            _, rest, _ = only.make_parser(ctx).parse_args(list(args))
-        except click.UsageError as error:
-            raise WrongUsage(error.format_message()) from None
-        options = args[: len(args) - len(rest)]
-        return [o for o in options if o != "--"], rest
-
-
-def last(ctx: click.Context, param: click.Parameter, values: tuple[object, ...]) -> object:
-    """Of an option that is given several times, as with flock(1); each must be valid."""
-    return values[-1] if values else None
-
-
-@dataclass(frozen=True)
-class Wish:
-    name: str
-    command: tuple[str, ...]
-    cluster: str | None
-    lease: float | None
-    reach: Reach
-    nonblock: bool
-    timeout: float | None
-    shared: bool
-    conflict: int
-    permits: int
-    algorithm: str | None
-    close: bool
-    verbose: bool
-
-
-@click.command("lock", cls=LikeFlock, context_settings={"allow_interspersed_args": False})
-@click.option(
-    "-s",
-    "--shared",
-    "mode",
-    flag_value="shared",
-    help="Share it with others that share it.",
-)
-@click.option(
-    "-x",
-    "-e",
-    "--exclusive",
-    "mode",
-    flag_value="exclusive",
-    help="Have it alone (the default).",
-)
-@click.option(
-    "-n", "--nb", "--nonblock", "nonblock", is_flag=True, help="Fail rather than wait."
-)
-@click.option(
-    "-w",
-    "--wait",
-    "--timeout",
-    "timeout",
-    type=Finite(min=0),
-    multiple=True,
-    callback=last,
-    metavar="SECONDS",
-    help="Wait no longer than this.",
-)
-@click.option(
-    "-E",
-    "--conflict-exit-code",
-    "conflict",
-    type=click.IntRange(0, 255),
-    multiple=True,
-    callback=last,
-    default=[NOT_ACQUIRED],
-    show_default=True,
-    metavar="CODE",
-    help="Exit code if it was not to be had with -n or -w.",
-)
-@click.option(
-    "-c",
-    "--command",
-    "shell",
-    multiple=True,
-    metavar="STRING",
-    help="Run this in a shell.",
-)
-@click.option(
-    "-o", "--close", is_flag=True, help="What COMMAND leaves behind does not keep the lock."
-)
-@click.option("--permits", type=int, metavar="N", help="Let N in at a time: a semaphore.")
-@click.option("--algorithm", metavar="NAME", help="By this algorithm: see peerlock list.")
-@cluster_option
-@lease_option
-@reach_options
-@click.option("--verbose", is_flag=True, help="Say how long it took.")
-@click.argument("name")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def lock_command(
-    ctx: click.Context,
-    /,
-    name: str,
-    command: tuple[str, ...],
-    shell: tuple[str, ...],
-    mode: str | None,
-    permits: int | None,
-    **options: object,
-) -> None:
-    """Run COMMAND while holding the lock NAME, which is held once in the whole cluster.
-
-    \b
-    peerlock lock invoices -- ./send-invoices     wait for it, however long
-    peerlock lock -n backup -- ./backup           not if it is running already
-    peerlock lock -w 10 -E 99 x -- make           wait 10 s, then exit with 99
-    peerlock lock --permits 4 gpu -- ./train      four at a time
-
-    The command gets the lock's fence in PEERLOCK_FENCE and its name in PEERLOCK_NAME,
-    keeps stdin, stdout and stderr, and receives the signals that we get.  Its exit code
-    is ours; 128 + N if signal N ended it.  If it leaves something behind in the
-    background, that keeps the lock, and we end with it; but not with -o.
-
-    To join the cluster counts as waiting, but it may always take 3 seconds: with -n, and
-    with -w if that is less.  If it takes longer, there is no cluster to be had.
-
-    \b
-    Other exit codes:
-      1    the lock was not to be had with -n or -w (or what -E says)
-      64   wrong usage
-      69   COMMAND cannot be run, or there is no cluster to be had
-      71   the system refuses a process
-      75   the lock was lost, and COMMAND and all it started was stopped
-    """
+def lock(arguments: list[str]) -> int:
+    """Run what this line says; the exit code."""
     if sys.platform != "linux":
-        raise Helpless("only Linux lets us stop all that a command has started")
-    if shell:
-        if command or len(shell) > 1:
-            raise WrongUsage("give one command, or one -c STRING")
-        command = (os.environ.get("SHELL") or "/bin/sh", "-c", *shell)
-    if not command:
-        raise WrongUsage(f"say what to run: peerlock lock {name} -- COMMAND")
-    if permits is not None and permits < 1:
-        raise WrongUsage(f"at least 1 permit, not {permits}")
-    wish = Wish(
-        name=name,
-        command=command,
-        shared=mode == "shared",
-        permits=permits or 0,
-        **options,  # type: ignore[arg-type]
-    )
-    ctx.exit(hold_and_run(wish))
-
-
-def hold_and_run(wish: Wish) -> int:
-    node = node_for(wish)
+        raise Failure("lock needs Linux, to stop all that a command starts", UNAVAILABLE)
     try:
-        lock = handle(node, wish)
-    except UsageError as error:
-        raise WrongUsage(str(error)) from None
+        request = parse(arguments)
+        if request is None:
+            return show_help()
+        return hold_and_run(request)
+    except (UsageError, Conflict) as error:
+        raise Failure(str(error), USAGE) from None
+
+
+def show_help() -> int:
+    from peerlock.cli.main import cli
+
+    with cli.make_context("peerlock", ["lock"]) as parent:
+        command = cli.get_command(parent, "lock")
+        assert command is not None
+        print(command.get_help(command.context_class(command, parent, "lock")))
+    return 0
+
+
+def hold_and_run(request: Request) -> int:
+    node = node_for(request)
+    lock = handle(node, request)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or we would not hear how it ends
-    watchdog, neighbour = helpers(wish)
-    node.host.on_renewal = lambda deadline: watchdog.until(deadline + grace(wish.lease))
-    session = Session(wish, node, lock, watchdog, neighbour)
+    watchdog, neighbour = helpers(request)
+    node.host.on_renewal = lambda deadline: watchdog.until(deadline + grace(request.lease))
+    session = Session(request, node, lock, watchdog, neighbour)
     try:
         with complain_about_cluster():
             code = asyncio.run(session.run())
-    except Conflict as error:
-        raise WrongUsage(str(error)) from None
     finally:
         watchdog.dismiss()
         neighbour.dismiss()
@@ -244,25 +85,22 @@ def hold_and_run(wish: Wish) -> int:
     return code if code >= 0 else 128 - code
 
 
-def node_for(wish: Wish) -> LockNode:
+def node_for(request: Request) -> LockNode:
     must_have_descriptors()
-    try:
-        with complain_about_cluster():
-            node = join(wish.cluster, lease=wish.lease, reach=wish.reach)
-    except UsageError as error:
-        raise WrongUsage(str(error)) from None
+    with complain_about_cluster():
+        node = join(request.cluster, lease=request.lease, reach=request.reach)
     if isinstance(node.host.engine, MemoryEngine):
-        raise WrongUsage("memory:// is within one process, and can exclude no other")
+        raise UsageError("memory:// is within one process, and can exclude no other")
     return node
 
 
-def helpers(wish: Wish) -> tuple[Watchdog, Neighbour]:
+def helpers(request: Request) -> tuple[Watchdog, Neighbour]:
     """Before there are any threads.  The watchdog is the last, for it watches our end of
     the line, and nobody else may have that open."""
-    environment = {**os.environ, "PEERLOCK_NAME": wish.name}
+    environment = {**os.environ, "PEERLOCK_NAME": request.name}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     neighbour = Neighbour()
-    return Watchdog(Command(wish.command, environment, blocked)), neighbour
+    return Watchdog(Command(request.command, environment, blocked)), neighbour
 
 
 def grace(lease: float | None) -> float:
@@ -270,24 +108,24 @@ def grace(lease: float | None) -> float:
     return 0.0 if lease is None else margin(lease) / 2
 
 
-def handle(node: LockNode, wish: Wish) -> Lock:
-    if wish.permits and wish.shared:
+def handle(node: LockNode, request: Request) -> Lock:
+    if request.permits and request.shared:
         raise UsageError("a semaphore is not shared: leave out -s or --permits")
-    if wish.permits:
-        return node.semaphore(wish.name, wish.permits, algorithm=wish.algorithm)
-    return node.lock(wish.name, shared=wish.shared, algorithm=wish.algorithm)
+    if request.permits:
+        return node.semaphore(request.name, request.permits, algorithm=request.algorithm)
+    return node.lock(request.name, shared=request.shared, algorithm=request.algorithm)
 
 
 class Session:
     def __init__(
         self,
-        wish: Wish,
+        request: Request,
         node: LockNode,
         lock: Lock,
         watchdog: Watchdog,
         neighbour: Neighbour,
     ) -> None:
-        self.wish = wish
+        self.request = request
         self.node = node
         self.lock = lock
         self.watchdog = watchdog
@@ -296,7 +134,7 @@ class Session:
         self.over = asyncio.Event()  # the command has ended, or the lock is lost
         self.unwatched = asyncio.Event()  # the watchdog has ended
         self.interrupted = 0  # by this signal, while we waited for the lock
-        self.patience = Patience(0.0 if wish.nonblock else wish.timeout)
+        self.patience = Patience(0.0 if request.nonblock else request.timeout)
 
     async def run(self) -> int:
         """How the command has ended, a signal being negative; or what we have to say."""
@@ -313,29 +151,31 @@ class Session:
             if self.interrupted:
                 return -self.interrupted
             if self.unwatched.is_set():
-                raise Helpless("our watchdog was killed while we waited") from None
+                raise Failure(
+                    "the watchdog was killed while we waited", UNAVAILABLE
+                ) from None
             raise
         finally:
             passing_on.cancel()
 
     async def _hold(self) -> int:
-        wish, began = self.wish, time.perf_counter()
+        request, began = self.request, time.perf_counter()
         try:
             grant = await self._get()
         except (Timeout, WouldBlock):
-            if wish.verbose:
+            if request.verbose:
                 say("failed to get the lock")
-            return wish.conflict
+            return request.conflict
         except Lost:
-            say(f"lost {wish.name} as soon as we had it")
+            say(f"lost {request.name} as soon as we had it")
             return LOST
-        if wish.verbose:
+        if request.verbose:
             say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
-            say(f"executing {wish.command[0]}")
+            say(f"executing {request.command[0]}")
         try:
             return await self._run(grant)
         except Lost:
-            return await self._stop(f"lost {wish.name}")
+            return await self._stop(f"lost {request.name}")
 
     async def _get(self) -> Grant:
         left = self.patience.left()
@@ -343,7 +183,7 @@ class Session:
 
     async def _run(self, grant: Grant) -> int:
         self.started = True
-        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.wish.close)
+        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.request.close)
         grant.lost.add_done_callback(lambda _: self.over.set())
         await self.over.wait()
         if self.watchdog.status is None and not grant.is_lost:
@@ -354,10 +194,10 @@ class Session:
 
     async def _stop(self, why: str) -> int:
         """Before our lease is over: others may be let in then."""
-        self.watchdog.stop(grace(self.wish.lease))
+        self.watchdog.stop(grace(self.request.lease))
         await self.unwatched.wait()
         done = self.watchdog.status is not None or self.watchdog.take_over()
-        say(f"{why}: {'stopped' if done else 'cannot stop'} {self.wish.command[0]}")
+        say(f"{why}: {'stopped' if done else 'cannot stop'} {self.request.command[0]}")
         return LOST
 
     def _hear(self) -> None:
