@@ -21,6 +21,7 @@ from peerlock.membership.clock import now
 from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.neighbour import Neighbour
 from peerlock.supervision.offspring import below, children_found, children_listed
+from peerlock.supervision.signals import Signals
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
 OF_THE_C_LIBRARY = 0b11 << 31  # signals 32 and 33, which it blocks and unblocks as it likes
@@ -257,13 +258,14 @@ def test_one_for_us_and_one_for_the_group_are_one() -> None:
     """As timeout(1) sends them."""
 
     async def told() -> list[tuple[int, bool]]:
+        signals = Signals(neighbour)
         for _ in range(2):
-            neighbour.came(signal.SIGTERM)
+            signals.came(signal.SIGTERM)
         os.kill(neighbour.pid, signal.SIGTERM)  # it is the rest of the group
-        neighbour.came(signal.SIGUSR1)
-        heard = [await neighbour.next(), await neighbour.next()]
-        neighbour.came(signal.SIGTERM)
-        return [*heard, await neighbour.next()]
+        signals.came(signal.SIGUSR1)
+        heard = [await signals.next(), await signals.next()]
+        signals.came(signal.SIGTERM)
+        return [*heard, await signals.next()]
 
     neighbour = Neighbour()
     try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from peerlock.api.meeting import Reach
 from peerlock.cli.options import (
     CLUSTER,
     LEASE,
     REACH,
+    Line,
     Option,
     plain_seconds,
-    read,
     whole_number,
 )
 from peerlock.core.errors import UsageError
@@ -91,7 +90,10 @@ class Request(NamedTuple):
     command: tuple[str, ...]
     cluster: str | None
     lease: float | None
-    reach: Reach
+    listen: str
+    advertise: str | None
+    certificates: str | None
+    insecure: bool
     nonblock: bool
     timeout: float | None
     shared: bool
@@ -106,18 +108,20 @@ def parse(arguments: list[str]) -> Request | None:
     """None: help is wanted.  Options may stand before and after the name; what follows is
     the command's."""
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
-    found, rest = read((*OPTIONS, HELP), arguments)
-    name = rest[0] if rest else None
-    more, command = read((*OPTIONS, HELP), rest[1:])
-    if "help" in found or "help" in more:
+    line = Line((*OPTIONS, HELP), arguments)
+    before = line.read()
+    if "help" in before:
         return None
-    if name is None:
+    if not line.rest:
         raise UsageError("which lock? peerlock lock NAME -- COMMAND")
-    shell = found.pop("shell", ()) + more.pop("shell", ())
-    values |= found | more
+    name = line.rest.pop(0)
+    after = line.read()
+    if "help" in after:
+        return None
+    shell = before.pop("shell", ()) + after.pop("shell", ())
+    values |= before | after
     del values["shell"]
-    reach = Reach(**{option.name: values.pop(option.name) for option in REACH})
-    return Request(name, to_run(name, command, shell), reach=reach, **values)
+    return Request(name, to_run(name, line.rest, shell), **values)
 
 
 def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, ...]:

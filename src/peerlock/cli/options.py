@@ -1,18 +1,16 @@
 """Options as plain data, for a command that must start faster than click is imported.
 
-`read` is the parser of `peerlock lock`.  `cli/output.py` makes click's options of the same
+`Line` is the parser of `peerlock lock`.  `cli/output.py` makes click's options of the same
 data: for the commands that click parses, and for what the help says of `lock`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from getopt import GetoptError, getopt
 from math import isfinite
 from typing import Any, NamedTuple
 
-from peerlock.core.errors import UsageError
-from peerlock.membership.place import SHORTEST, must_be_a_lease
+from peerlock.core.errors import UsageError, unknown
 
 
 class Option(NamedTuple):
@@ -26,25 +24,47 @@ class Option(NamedTuple):
     collects: bool = False  # given several times, all count; otherwise the last
 
 
-def read(
-    options: Sequence[Option], arguments: Sequence[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """The options that these begin with, by name, and what follows them."""
-    by_flag = {flag: option for option in options for flag in option.flags}
-    short = "".join(f[1] + ":" * bool(o.metavar) for f, o in by_flag.items() if len(f) == 2)
-    long = [f[2:] + "=" * bool(o.metavar) for f, o in by_flag.items() if len(f) > 2]
-    try:
-        found, rest = getopt(list(arguments), short, long)
-    except GetoptError as error:
-        raise UsageError(error.msg) from None
-    values: dict[str, Any] = {}
-    for flag, text in found:
-        option = by_flag[flag]
-        value = converted(flag, option, text) if option.metavar else option.means
-        if option.collects:
-            value = (*values.get(option.name, ()), value)
-        values[option.name] = value
-    return values, rest
+class Line:
+    """Words that begin with options: they are read one by one, by `peerlock lock`'s rules,
+    which are those of getopt_long(3) without abbreviations."""
+
+    def __init__(self, options: Sequence[Option], words: Sequence[str]) -> None:
+        self.options = {flag: option for option in options for flag in option.flags}
+        self.rest = list(words)
+
+    def read(self) -> dict[str, Any]:
+        """The options by name; what follows them is left in `rest`."""
+        values: dict[str, Any] = {}
+        while self.rest and self.rest[0].startswith("-") and self.rest[0] != "-":
+            word = self.rest.pop(0)
+            if word == "--":
+                break
+            option, value = self._one(word)
+            if option.collects:
+                value = (*values.get(option.name, ()), value)
+            values[option.name] = value
+        return values
+
+    def _one(self, word: str) -> tuple[Option, Any]:
+        flag, equals, text = word.partition("=")
+        if not word.startswith("--"):  # -w3, or -nx for -n -x
+            flag, text = word[:2], word[2:]
+            equals = text
+        if flag not in self.options:
+            raise UsageError(unknown("option", flag, self.options))
+        option = self.options[flag]
+        if option.metavar:
+            return option, converted(flag, option, text if equals else self._next(flag))
+        if text and not word.startswith("--") and not text.startswith("-"):
+            self.rest.insert(0, f"-{text}")
+        elif equals:
+            raise UsageError(f"{flag} takes no value, got {text!r}")
+        return option, option.means
+
+    def _next(self, flag: str) -> str:
+        if not self.rest:
+            raise UsageError(f"{flag} needs a value: {flag} {self.options[flag].metavar}")
+        return self.rest.pop(0)
 
 
 def converted(flag: str, option: Option, text: str) -> Any:
@@ -83,14 +103,11 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def lease(text: str) -> float | None:
-    if text == "none":
-        return None
+    """How short it may be, the engine says."""
     try:
-        seconds = float(text)
-        must_be_a_lease(seconds)
-    except (ValueError, UsageError):
-        raise ValueError(f"a number of seconds, {SHORTEST} or more, or none") from None
-    return seconds
+        return None if text == "none" else float(text)
+    except ValueError:
+        raise ValueError("a number of seconds, or none") from None
 
 
 # What the commands that join a cluster share

@@ -24,7 +24,8 @@ import click
 
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import LockNode, join
-from peerlock.cli.cluster import complain_about_cluster, must_have_descriptors
+from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.descriptors import must_have_descriptors
 from peerlock.cli.logs import LoggedCommand, log, log_option, prepare_log
 from peerlock.cli.output import (
     cluster_option,
