@@ -23,7 +23,7 @@ def main() -> None:
     if answered_at_once():
         return
     run = command()
-    from peerlock.cli.ending import end_by
+    from peerlock.cli.ending import end_by, leave_at_once
 
     try:
         try:
@@ -33,6 +33,8 @@ def main() -> None:
         finally:
             if getsignal(SIGINT) is default_int_handler:  # or they have chosen
                 signal(SIGINT, SIG_DFL)
+    except SystemExit as end:
+        leave_at_once(end.code)
     except KeyboardInterrupt:  # it came between these lines and those of `run`
         end_by(SIGINT)
 

@@ -161,7 +161,7 @@ def exit_code(report: Verdict) -> int:
     return HOLDS if report.complete else CUT_SHORT
 
 
-GRACE = 1.05  # of the time limit, until the alarm
+GRACE = 1.02  # of the time limit, until the alarm
 
 
 class OutOfTime(BaseException):

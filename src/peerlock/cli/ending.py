@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 from peerlock.core.errors import UsageError
@@ -52,6 +53,17 @@ def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoRetur
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code)
+
+
+def leave_at_once(code: object) -> NoReturn:
+    """As sys.exit() does, but Python takes nothing down.
+
+    After a large search that would take as long as a tenth of the search.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0)
 
 
 def replace_closed_streams() -> None:

@@ -28,12 +28,7 @@ USAGE = 64  # EX_USAGE of sysexits.h, as flock(1) has it
 
 
 def main() -> NoReturn:
-    """As the process that was started for it: nothing of Python need be taken down."""
-    try:
-        end_with(lambda: lock(sys.argv[2:]), like_flock=True)
-    except SystemExit as end:
-        sys.stderr.flush()
-        os._exit(end.code if isinstance(end.code, int) else 0)
+    end_with(lambda: lock(sys.argv[2:]), like_flock=True)
 
 
 def lock(arguments: list[str]) -> int:
