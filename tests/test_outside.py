@@ -225,6 +225,18 @@ WRONG: dict[str, tuple[Callable[[str], str], str]] = {
         "mine.py, line N: it exits when it is imported",
     ),
     "no text": (lambda text: "\0", "mine.py: source code string cannot contain null bytes"),
+    "a year in words": (
+        lambda text: text.replace("year=2026", 'year="now"'),
+        "mine: year must be of type int",
+    ),
+    "a name in two lines": (
+        lambda text: text.replace('name="mine"', 'name="mi\\nne"'),
+        "'mi\\nne': the name must be printable",
+    ),
+    "no exhibit": (
+        lambda text: re.sub(r"exhibit=Exhibit\(.*\),", "exhibit=None,", text),
+        "mine: exhibit must be of type Exhibit",
+    ),
     "half an entry": (
         lambda text: text.replace("        year=2026,\n", ""),
         "mine.py, line N: TypeError: Algorithm.__new__() missing 1 required positional "
@@ -249,6 +261,17 @@ def test_what_is_wrong_is_said_in_a_line(
     _, err = run(capsys, "check", "./mine.py", code=2)
     assert re.sub(r"line \d+", "line N", err).startswith(f"peerlock: {complaint}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "check"])
+def test_an_error_while_it_runs_is_said_in_a_line(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = MINE.replace("self.token_here = self.me ==", "self.token_here = 1 / 0 ==")
+    (folder / "mine.py").write_text(broken)
+    _, err = run(capsys, command, "./mine.py", code=1)
+    complaint = re.sub(r", line \d+", "", err)
+    assert complaint == "peerlock: mine.py: ZeroDivisionError: division by zero\n"
 
 
 def test_of_several_one_must_be_chosen(

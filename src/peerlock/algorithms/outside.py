@@ -163,6 +163,19 @@ def _explained(place: str) -> Iterator[None]:
         raise UsageError(f"{place}{_line(error.__traceback__)}: {_told(error)}") from None
 
 
+def blamed(error: Exception) -> str | None:
+    """An error while an algorithm out of a file is run, in one line; None if none is."""
+    if not _read:
+        return None
+    where, trace = ", ".join(sorted({path.name for path in _read})), error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if path in _read:
+            where = f"{path.name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{where}: {_told(error)}"
+
+
 def _told(error: Exception) -> str:
     if isinstance(error, ValueError) and "mutable default" in str(error):
         return f"{error}; a state field holds immutable values: use a tuple or a frozenset"

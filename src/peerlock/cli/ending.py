@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from peerlock.core.errors import UsageError
 
+VIOLATED = 1
 WRONG_USAGE = 2
 UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
 OS_ERROR = 71  # EX_OSERR, as flock(1) has it
@@ -52,14 +53,27 @@ def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoRetur
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except Exception as error:
+        code = complain_of_own_algorithm(error)
     sys.exit(code)
 
 
+def complain_of_own_algorithm(error: Exception) -> int:
+    """If the user's own algorithm is run, the error is in that; otherwise it is a bug."""
+    outside = sys.modules.get("peerlock.algorithms.outside")
+    text = outside.blamed(error) if outside else None
+    if text is None:
+        raise error
+    return complain(text, VIOLATED)
+
+
 def leave_at_once(code: object) -> NoReturn:
-    """As sys.exit() does, but Python takes nothing down.
+    """As sys.exit() does, but Python takes nothing down, unless there are worker processes.
 
     After a large search that would take as long as a tenth of the search.
     """
+    if "multiprocessing" in sys.modules:
+        sys.exit(code)  # type: ignore[arg-type]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
