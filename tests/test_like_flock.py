@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from peerlock.cli.main import COMMANDS
 from peerlock.membership.clock import now
 from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.neighbour import Neighbour
@@ -317,13 +318,28 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["--version", "list", "lock x true", "check lamport"])
-@pytest.mark.parametrize("after", [1, 30, 90])
+EVERY = ("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve")
+EVERY += ("status", "show lamport", "simulate lamport", "compare lamport", "advise")
+EVERY += ("new mine", "quorums plane", "reproduce --quick --only naimi")
+
+
+def test_every_command_is_interrupted_below() -> None:
+    assert {*COMMANDS} <= {command.split()[0] for command in EVERY}
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        *((command, after) for command in EVERY[:4] for after in (1, 30, 90)),
+        *((command, 150) for command in EVERY[4:]),
+    ],
+)
 def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> None:
-    """At the first, the 30th and the 90th import, if there are as many."""
+    """At the first, the 30th, the 90th or the 150th import, if there are as many."""
     done = subprocess.run(
         [sys.executable, "-c", EARLY, str(after), *command.split()],
         env=shell.environment,
+        cwd=shell.folder,
         capture_output=True,
         text=True,
         timeout=DEADLINE,
