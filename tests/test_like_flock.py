@@ -318,9 +318,11 @@ main()
 """
 
 
-EVERY = ("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve")
-EVERY += ("status", "show lamport", "simulate lamport", "compare lamport", "advise")
-EVERY += ("new mine", "quorums plane", "reproduce --quick --only naimi")
+EVERY = [
+    *("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve"),
+    *("status", "show lamport", "simulate lamport", "compare lamport", "advise"),
+    *("new mine", "quorums plane", "reproduce --quick --only naimi"),
+]
 
 
 def test_every_command_is_interrupted_below() -> None:
