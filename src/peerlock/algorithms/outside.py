@@ -6,12 +6,14 @@ it is imported is the user's, and told in one line.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType, TracebackType
 
 from peerlock.algorithms.entry import Algorithm
@@ -164,15 +166,17 @@ def _explained(place: str) -> Iterator[None]:
 
 
 def blamed(error: Exception) -> str | None:
-    """An error while an algorithm out of a file is run, in one line; None if none is."""
+    """An error while an algorithm out of a file is run, in one line; None if none is.
+
+    That of a worker process has its traceback in words, as its cause.
+    """
     if not _read:
         return None
-    where, trace = ", ".join(sorted({path.name for path in _read})), error.__traceback__
-    while trace is not None:
-        path = Path(trace.tb_frame.f_code.co_filename)
-        if path in _read:
-            where = f"{path.name}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+    steps = [(t.filename, t.lineno) for t in extract_tb(error.__traceback__)]
+    steps += re.findall(r'File "(.+)", line (\d+)', str(error.__cause__))
+    own = [(Path(file).name, line) for file, line in steps if Path(file) in _read]
+    names = ", ".join(sorted({path.name for path in _read}))
+    where = f"{own[-1][0]}, line {own[-1][1]}" if own else names
     return f"{where}: {_told(error)}"
 
 
