@@ -22,7 +22,7 @@ from typing import Any
 
 import simpy
 
-from peerlock.cli.main import collect_garbage_rarely
+from peerlock.cli.start import collect_garbage_rarely
 from peerlock.simulator.load import Heavy
 from peerlock.simulator.simulation import Scenario, simulate
 

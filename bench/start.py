@@ -4,6 +4,7 @@
 
 Every command is run once per round, in turn, so that a noisy machine is noisy for all of
 them; the medians are compared.  `peerlock lock` runs alone, on a cluster whose files exist.
+Python finds bytecode for all of them, as it does for what pip has installed.
 """
 
 from __future__ import annotations
@@ -64,9 +65,14 @@ def seconds(command: Sequence[str], environment: Mapping[str, str]) -> float:
 def measure(rounds: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = {**os.environ, "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db"}
+        environment = {
+            **os.environ,
+            "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db",
+            "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",
+        }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         all_of_them = commands(folder)
-        for command in all_of_them.values():  # files are cached, the cluster is there
+        for command in all_of_them.values():  # bytecode is written, the cluster is there
             seconds(command, environment)
         taken: dict[str, list[float]] = {what: [] for what in all_of_them}
         for _ in range(rounds):

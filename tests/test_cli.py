@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.settings import SETTINGS
 from peerlock.cli.main import COMMANDS, main
@@ -602,3 +603,16 @@ def test_a_museum_piece_is_shown_without_the_card_of_all_the_others(peerlock: An
     assert "central-lifo  The coordinator lets the latest one in first." in told
     assert "What it varies: peerlock show central." in told
     assert "each class says where" not in told
+
+
+OF_THE_SOURCE = re.compile(
+    r"`[A-Z]\w*[a-z]\w*`|` below|\w\.py\b|`\w+\(\)`|\b(this|the) (file|module|class)\b"
+)
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
+def test_a_card_says_nothing_that_only_readers_of_its_file_can_see(entry: Any) -> None:
+    shown = card(entry)
+    texts = (shown.title, shown.idea, *shown.facts.values(), *shown.departures, shown.note)
+    for text in texts:
+        assert not OF_THE_SOURCE.search(text), text

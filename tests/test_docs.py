@@ -147,7 +147,7 @@ def test_all_commands_and_all_options_are_told(book: Book) -> None:
     page = book.pages["commands.md"]
     for name in COMMANDS:
         assert f"## peerlock {name}\n" in page
-    assert "| `-n, --nb, --nonblock` | Fail rather than wait. |" in page
+    assert "| `-n, --nb, --nonblock` | Fail if the lock is not free. |" in page
 
 
 def test_the_api_is_what_is_exported(book: Book) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,23 @@ def test_a_list_and_the_version_load_no_algorithm_and_no_library() -> None:
         loaded = loaded_by("-c", code)
         assert not loaded & (WORLDLY | {"dataclasses", "inspect", "typing_extensions"})
         assert not algorithms_in(loaded)
+
+
+def test_a_lock_on_the_command_line_loads_nothing_that_parses_draws_or_checks(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o700)
+    line = ["lock", "--cluster", f"sqlite://{tmp_path}/cluster.db", "x", "true"]
+    command = [sys.executable, "-X", "importtime", "-m", "peerlock", *line]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "peerlock.cli.session" in loaded
+    slow = {"click", "rich", "random", "tempfile", "secrets", "shutil", "gettext", "h11"}
+    assert not loaded & slow
+    rooms = {".".join(name.split(".")[:2]) for name in loaded}
+    drawing = {"traces", "simulator", "checker", "quorums", "lab", "monitoring"}
+    assert not rooms & {f"peerlock.{room}" for room in drawing}
+    assert "peerlock.runtime.tls" not in loaded
 
 
 # The front of the package works as if all were imported

@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from peerlock.cli.main import COMMANDS
 from peerlock.membership.clock import now
 from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.neighbour import Neighbour
 from peerlock.supervision.offspring import below, children_found, children_listed
+from peerlock.supervision.signals import Signals
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
 OF_THE_C_LIBRARY = 0b11 << 31  # signals 32 and 33, which it blocks and unblocks as it likes
@@ -257,13 +259,14 @@ def test_one_for_us_and_one_for_the_group_are_one() -> None:
     """As timeout(1) sends them."""
 
     async def told() -> list[tuple[int, bool]]:
+        signals = Signals(neighbour)
         for _ in range(2):
-            neighbour.came(signal.SIGTERM)
+            signals.came(signal.SIGTERM)
         os.kill(neighbour.pid, signal.SIGTERM)  # it is the rest of the group
-        neighbour.came(signal.SIGUSR1)
-        heard = [await neighbour.next(), await neighbour.next()]
-        neighbour.came(signal.SIGTERM)
-        return [*heard, await neighbour.next()]
+        signals.came(signal.SIGUSR1)
+        heard = [await signals.next(), await signals.next()]
+        signals.came(signal.SIGTERM)
+        return [*heard, await signals.next()]
 
     neighbour = Neighbour()
     try:
@@ -315,13 +318,30 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["--version", "list", "lock x true", "check lamport"])
-@pytest.mark.parametrize("after", [1, 30, 90])
+EVERY = [
+    *("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve"),
+    *("status", "show lamport", "simulate lamport", "compare lamport", "advise"),
+    *("new mine", "quorums plane", "reproduce --quick --only naimi"),
+]
+
+
+def test_every_command_is_interrupted_below() -> None:
+    assert {*COMMANDS} <= {command.split()[0] for command in EVERY}
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        *((command, after) for command in EVERY[:4] for after in (1, 30, 90)),
+        *((command, 150) for command in EVERY[4:]),
+    ],
+)
 def test_ctrl_c_while_python_imports(shell: Shell, command: str, after: int) -> None:
-    """At the first, the 30th and the 90th import, if there are as many."""
+    """At the first, the 30th, the 90th or the 150th import, if there are as many."""
     done = subprocess.run(
         [sys.executable, "-c", EARLY, str(after), *command.split()],
         env=shell.environment,
+        cwd=shell.folder,
         capture_output=True,
         text=True,
         timeout=DEADLINE,

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
-from peerlock.cli.lock import grace
+from peerlock.cli.lock_line import HELP, OPTIONS, parse
 from peerlock.cli.main import main
+from peerlock.cli.session import grace
+from peerlock.core.errors import UsageError
 from peerlock.node.presence import margin
 from peerlock.supervision import joining
 from peerlock.supervision.joining import Patience
@@ -126,7 +128,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
     ("arguments", "code", "words"),
     [
         (("x",), 64, "say what to run"),
-        ((), 64, "Missing argument"),
+        ((), 64, "which lock?"),
         (("x", "-w", "soon", "--", "true"), 64, "soon"),
         (("x", "-w", "-1", "--", "true"), 64, "-1"),
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
@@ -135,7 +137,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "-E", "300", "-E", "5", "--", "true"), 64, "300"),
         (("x", "-c", "true", "--", "true"), 64, "one command"),
         (("x", "-c", "true", "-c", "true"), 64, "one command"),
-        (("x", "--permits", "0", "--", "true"), 64, "at least 1"),
+        (("x", "--permits", "0", "--", "true"), 64, "1 or more"),
         (("x", "-s", "--permits", "2", "--", "true"), 64, "semaphore"),
         (("x", "--algorithm", "lampert", "--", "true"), 64, "lamport"),
         (("x", "--algorithm", "raymond-k", "--", "true"), 64, "cannot serve a lock"),
@@ -163,6 +165,67 @@ def test_wrong_usage_is_one_line_with_flocks_code(
 def test_options_before_and_after_the_name(shell: Shell) -> None:
     assert shell.run("lock", "-n", "x", "-E", "5", "echo", "-n", "a").stdout == "a"
     assert shell.run("lock", "x", "-w", "5", "--", "echo", "--", "-n").stdout == "-- -n\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-nx a true", {"nonblock": True, "shared": False}),
+        ("-nsx a true", {"shared": False}),
+        ("-xs a true", {"shared": True}),
+        ("-w3 a true", {"timeout": 3.0}),
+        ("-nw 3 a true", {"nonblock": True, "timeout": 3.0}),
+        ("--wait=3 a true", {"timeout": 3.0}),
+        ("--timeout 3 a true", {"timeout": 3.0}),
+        ("a -w 3 true -w 4", {"timeout": 3.0, "command": ("true", "-w", "4")}),
+        ("a -- -n", {"nonblock": False, "command": ("-n",)}),
+        ("-- -n true", {"name": "-n", "nonblock": False, "command": ("true",)}),
+        ("- true", {"name": "-"}),
+        ("a --lease none true", {"lease": None}),
+        ("-E 5 a -E 6 true", {"conflict": 6}),
+        ("a --insecure --listen h:1 true", {"insecure": True, "listen": "h:1"}),
+        ("a true --help", {"command": ("true", "--help")}),
+    ],
+)
+def test_how_a_line_is_read(line: str, expected: dict[str, Any]) -> None:
+    request = parse(line.split())
+    assert request is not None
+    assert {key: getattr(request, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize("line", ["-h", "--help", "x -h", "-n --help", "-nh"])
+def test_help_is_asked_for(line: str) -> None:
+    assert parse(line.split()) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-w", "-w needs a value: -w SECONDS"),
+        ("x --cluster", "--cluster needs a value: --cluster URL"),
+        ("--nonblock=yes x true", "--nonblock takes no value, got 'yes'"),
+        ("-n- x true", "-n takes no value, got '-'"),
+        ("--nonblok x true", "did you mean --nonblock?"),
+        ("-nq x true", "there is no option '-q'"),
+        ("-w inf x true", "invalid -w 'inf': use a number of seconds, 0 or more"),
+        ("--permits -1 x true", "invalid --permits '-1': use a whole number, 1 or more"),
+    ],
+)
+def test_a_line_that_cannot_be_read_says_what_to_write(line: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(line.split())
+    assert words in str(refused.value)
+
+
+def test_the_help_names_every_option_that_is_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for arguments in (["lock", "--help"], ["lock", "x", "-h"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        told = capsys.readouterr().out
+        assert all(flag in told for option in (*OPTIONS, HELP) for flag in option.flags)
 
 
 # Who gets it
@@ -446,4 +509,4 @@ def test_where_a_command_cannot_be_stopped_it_is_not_started(
     with pytest.raises(SystemExit) as ended:
         main(["lock", "x", "--", "true"])
     assert ended.value.code == 69
-    assert capfd.readouterr().err.startswith("peerlock: only Linux lets us stop all")
+    assert capfd.readouterr().err.startswith("peerlock: lock needs Linux")

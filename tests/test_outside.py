@@ -208,6 +208,35 @@ WRONG: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.partition("ENTRIES")[0],
         "./mine.py has no entry: end it with ENTRIES = (Algorithm(name=…, peer=…, …),)",
     ),
+    "an entry that is not in a tuple": (
+        lambda text: text + "\nENTRIES = ENTRIES[0]\n",
+        "./mine.py has no entry: end it with ENTRIES = (Algorithm(name=…, peer=…, …),)",
+    ),
+    "entries that are none": (
+        lambda text: text + "\nENTRIES = (1, None)\n",
+        "./mine.py has no entry: end it with ENTRIES = (Algorithm(name=…, peer=…, …),)",
+    ),
+    "a class that is not a Peer": (
+        lambda text: text + "\nENTRIES = (ENTRIES[0]._replace(peer=Token),)\n",
+        "mine: peer must be a subclass of Peer, not <class ",
+    ),
+    "an exit": (
+        lambda text: f"{text}\nraise SystemExit(3)\n",
+        "mine.py, line N: it exits when it is imported",
+    ),
+    "no text": (lambda text: "\0", "mine.py: source code string cannot contain null bytes"),
+    "a year in words": (
+        lambda text: text.replace("year=2026", 'year="now"'),
+        "mine: year must be of type int",
+    ),
+    "a name in two lines": (
+        lambda text: text.replace('name="mine"', 'name="mi\\nne"'),
+        "'mi\\nne': the name must be printable",
+    ),
+    "no exhibit": (
+        lambda text: re.sub(r"exhibit=Exhibit\(.*\),", "exhibit=None,", text),
+        "mine: exhibit must be of type Exhibit",
+    ),
     "half an entry": (
         lambda text: text.replace("        year=2026,\n", ""),
         "mine.py, line N: TypeError: Algorithm.__new__() missing 1 required positional "
@@ -234,6 +263,17 @@ def test_what_is_wrong_is_said_in_a_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare", "check"])
+def test_an_error_while_it_runs_is_said_in_a_line(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = MINE.replace("self.token_here = self.me ==", "self.token_here = 1 / 0 ==")
+    (folder / "mine.py").write_text(broken)
+    _, err = run(capsys, command, "./mine.py", code=1)
+    complaint = re.sub(r"line \d+", "line N", err)
+    assert complaint == "peerlock: mine.py, line N: ZeroDivisionError: division by zero\n"
+
+
 def test_of_several_one_must_be_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,12 +296,16 @@ def test_of_several_one_must_be_chosen(
     [
         ("./nowhere.py", "cannot read nowhere.py: No such file or directory"),
         ("nowhere:Mine", "cannot import nowhere: No module named 'nowhere'"),
+        ("json:dumps", "json has no entry: end it with ENTRIES = "),
+        (":Mine", "there is no algorithm ':Mine'; "),
+        ("./folder.py", "cannot read folder.py: Is a directory"),
         ("mnie", "there is no algorithm 'mnie'; "),
     ],
 )
 def test_what_is_not_there_is_said_in_a_line(
     name: str, complaint: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (folder / "folder.py").mkdir()
     _, err = run(capsys, "simulate", name, code=2)
     assert err.startswith(f"peerlock: {complaint}")
     assert err.count("\n") == 1

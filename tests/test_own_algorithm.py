@@ -1,17 +1,31 @@
 """The pages about one's own algorithm and about formats do and have what they say."""
 
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
 import peerlock.checker
 import peerlock.simulator
 import peerlock.traces
+from peerlock.api.status import waiting
+from peerlock.cli.certs import as_plain
+from peerlock.cli.demo import Show, closing_words
+from peerlock.cli.logs import JsonLines
+from peerlock.cli.main import COMMANDS as ALL_COMMANDS
+from peerlock.cli.main import cli
+from peerlock.lab.reproduce.item import Finding
+from peerlock.node.locks import Waiter
+from peerlock.node.terms import demand
+from peerlock.runtime.certificates import Shown
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "own-algorithm.md").read_text()
@@ -54,11 +68,15 @@ def shell(command: list[str], folder: Path, code: int = 0) -> None:
     assert done.returncode == code, f"{command}\n{done.stdout}{done.stderr}"
 
 
-def keys_of(section: str) -> list[str]:
+def section(heading: str) -> str:
+    parts = re.split(r"^## ", FORMATS, flags=re.MULTILINE)
+    (text,) = [part for part in parts if part.startswith(f"{heading}\n")]
+    return text
+
+
+def keys_of(heading: str) -> list[str]:
     """Of all the tables in a section of the page."""
-    part = re.split(r"^## ", FORMATS, flags=re.MULTILINE)
-    (text,) = [p for p in part if p.startswith(f"{section}\n")]
-    return re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    return re.findall(r"^\| `(\w+)` \|", section(heading), re.MULTILINE)
 
 
 SMALL = ["-n", "3", "--entries", "5"]
@@ -68,10 +86,11 @@ COMMANDS = {
     "compare": ["central", *SMALL, "--runs", "1", "--load", "heavy"],
     "advise": [*SMALL, "--runs", "1", "--use", "shared lock"],
     "check": ["central", "-n", "2"],
+    "quorums": ["majority", "-n", "3"],
 }
 
 
-def printed(command: str, *arguments: str) -> dict[str, object]:
+def printed(command: str, *arguments: str) -> dict[str, Any]:
     words = [sys.executable, "-m", "peerlock", command, *arguments, "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
@@ -88,6 +107,64 @@ def test_the_page_has_every_key_of_a_card() -> None:
     assert shown == [*keys_of("peerlock list"), *keys_of("peerlock show")]
 
 
+@pytest.mark.parametrize("kind", ["agreement:plane", "sanders:maekawa"])
+def test_the_page_has_every_key_of_two_sets_for_each_node(kind: str) -> None:
+    found, told = printed("quorums", kind, "-n", "3"), section("peerlock quorums")
+    halves = [
+        value for value in found.values() if isinstance(value, dict) and "sets" in value
+    ]
+    assert len(halves) == 2
+    for key in (*found, *halves[0]):
+        assert f"`{key}`" in told, key
+
+
+def test_the_page_has_every_key_of_the_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("PEERLOCK_CLUSTER", f"sqlite://{tmp_path}/cluster.db")
+    held = printed("lock", "x", "--", sys.executable, "-m", "peerlock", "status")
+    (lock,), (member,) = held["locks"], held["members"]
+    (holder,) = lock["holders"]
+    assert [*held, *lock] == keys_of("peerlock status")
+    told = section("peerlock status")
+    for key in (*member, *holder, *waiting(Waiter(demand()), 0.0)):
+        assert f"`{key}`" in told, key
+
+
+def test_the_page_has_every_key_of_a_number_that_was_recomputed() -> None:
+    finding = Finding("Maekawa 1985", "Table I", {}, 3, 3, agrees=True, note="")
+    assert list(finding.as_dict()) == keys_of("peerlock reproduce")
+
+
+def test_the_page_has_every_key_of_a_demo() -> None:
+    nothing = Show("central", 1.0).result()
+    assert list(nothing) == keys_of("peerlock demo")
+    assert nothing["messages_per_grant"] is nothing["fairness"] is None
+    assert "– messages per grant; fairness – " in str(closing_words(Show("x", 1), nothing))
+
+
+def test_the_page_has_every_key_of_a_certificate() -> None:
+    now = datetime.now(UTC)
+    shown = Shown("a.pem", "host", "a", "ca", ("a",), now, now, "00")
+    assert list(as_plain(shown, now)) == keys_of("peerlock certs show")
+
+
+def test_the_page_has_every_key_of_a_line_of_the_log() -> None:
+    failed = logging.makeLogRecord({"msg": "failed", "levelname": "ERROR"})
+    failed.exc_info = (ValueError, ValueError(), None)
+    assert list(json.loads(JsonLines().format(failed))) == keys_of("peerlock serve")
+
+
+def test_every_command_that_prints_json_is_on_the_page() -> None:
+    with click.Context(cli) as context:
+        commands = {name: cli.get_command(context, name) for name in ALL_COMMANDS}
+    for name, command in commands.items():
+        assert command is not None
+        if any("--json" in option.opts for option in command.params):
+            assert section(f"peerlock {name}")
+
+
 def test_the_page_has_every_key_of_a_trace(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     trace = peerlock.checker.counterexample(
@@ -99,7 +176,8 @@ def test_the_page_has_every_key_of_a_trace(tmp_path: Path) -> None:
     found = dict.fromkeys([*header, *(key for step in steps for key in step)])
     assert set(found) == set(keys_of("Traces: .jsonl"))
     kinds = {kind.value for kind in peerlock.traces.Kind}
-    (told,) = re.findall(r"^\| `kind` \| (.*) \|", FORMATS, re.MULTILINE)
+    traces = section("Traces: .jsonl")
+    (told,) = re.findall(r"^\| `kind` \| (.*) \|", traces, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", told)) == kinds
     assert f"**version {header['version']}**" in FORMATS
 

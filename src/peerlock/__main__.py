@@ -18,12 +18,12 @@ def main() -> None:
     heeded = getsignal(SIGINT) is default_int_handler  # it may be ignored, as by nohup(1)
     if heeded:
         signal(SIGINT, SIG_DFL)
-    from peerlock.cli.start import answered_at_once
+    from peerlock.cli.start import answered_at_once, command
 
     if answered_at_once():
         return
-    from peerlock.cli.main import end_by
-    from peerlock.cli.main import main as run
+    run = command()
+    from peerlock.cli.ending import end_by, leave_at_once
 
     try:
         try:
@@ -33,6 +33,8 @@ def main() -> None:
         finally:
             if getsignal(SIGINT) is default_int_handler:  # or they have chosen
                 signal(SIGINT, SIG_DFL)
+    except SystemExit as end:
+        leave_at_once(end.code)
     except KeyboardInterrupt:  # it came between these lines and those of `run`
         end_by(SIGINT)
 

@@ -24,7 +24,8 @@ it needs.
 Where this file departs from the survey, and why:
   * The survey lets a node determine a quorum and does not say which.  Here it is on the
     path itself, so that it asks one less; where some are down, it goes where it has to
-    ask fewest.  See `quorums/tree_quorums.py`, also for trees that are not complete.
+    ask fewest.  `peerlock quorums tree` shows the quorums, also of trees that are not
+    complete.
   * According to the survey no quorum can be formed if a leaf on the path has failed.  That
     is so below this leaf's parent only if its other child has failed too: as long as some
     node further up has another child, the path goes on there.

@@ -24,8 +24,8 @@ Where this file departs from the source, and why:
   * The paragraph has the old collector transfer the token when a REQUEST comes late.  It
     has sent the token away by then: the REQUEST is what it passes on.
   * The TOKEN counts the changes of the collector, and the latest knowledge counts.  News
-    that comes late would make a node the collector again in its own eyes, with messages in
-    order too: `BanerjeeChrysanthisUncounted` below.
+    that comes late would make a node the collector again in its own eyes, with messages
+    in order too: `banerjee-chrysanthis-uncounted` in the museum.
   * The node that has the idle token enters at once, and no news is needed.
 """
 
@@ -58,7 +58,7 @@ class BanerjeeChrysanthis(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class BanerjeeChrysanthisUncounted(BanerjeeChrysanthis):
-    """The source's word: the collector is who the last news says, however late it comes.
+    """As the source has it: the collector is who the last news says, however late it comes.
 
     The news goes straight to the last in the TOKEN's queue, and the TOKEN through all that
     are before it; all the same the TOKEN can be first.  When the news comes the node may

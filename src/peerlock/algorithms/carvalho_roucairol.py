@@ -17,7 +17,7 @@ Between any two nodes at most one holds the other's permission.
 
 Where this file departs from the source, and why:
   * It is written after the survey of Velazquez, with the names of Ricart and Agrawala;
-    the authors' A[j] is the bit j of `authorized`.
+    the authors' array A is a set of nodes here.
   * Being inside is a state of its own.  A node may be inside with a number greater than
     that of a REQUEST it receives, which cannot happen in Ricart and Agrawala's.
 """

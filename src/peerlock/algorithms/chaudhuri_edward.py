@@ -28,22 +28,24 @@ it there when a group asks, any other link-node when the TOKEN comes.
 Where this file departs from the paper, and why:
   * The listing in the appendix has gaps and contradicts the text, so this is rebuilt from
     the text, so that its counts come out; the listing gives names and details.  Rebuilt
-    are: when a link-node asks the GRC, what it does in the middle of the TOKEN's queue, in
-    whose name a REQUEST is forwarded, what becomes of a replaced collector's queue, and how
-    one knows the latest collector.  Six classes below follow the listing where it is wrong.
+    are: when a link-node asks the GRC, what it does in the middle of the TOKEN's queue,
+    in whose name a REQUEST is forwarded, what becomes of a replaced collector's queue,
+    and how one knows the latest collector.  Six pieces of the museum follow the listing
+    where it is wrong.
   * The TOKEN counts the changes of collectors.  Collector messages and REQUESTs say as of
     which change they know the collector, and the latest knowledge counts.  News can come
-    late, even in order, as it comes from whoever had the TOKEN: `ChaudhuriEdwardUncounted`.
+    late, even in order, as it comes from whoever had the TOKEN:
+    `chaudhuri-edward-uncounted`.
   * A REQUEST teaches its receiver that it is the collector, and the TOKEN's queue tells
     everyone on its way that the last in it is.  So a REQUEST that has overtaken the news
     is not sent to and fro until that comes.
   * A collector that a link-node replaces sends it the queue it has collected, in one
-    REQUEST, for which the message has room: `ChaudhuriEdwardStranded`.
+    REQUEST, for which the message has room: `chaudhuri-edward-stranded`.
   * A link-node asks the GRC once, until the TOKEN has been here and left, not for every
-    local request: `ChaudhuriEdwardCalls`.  Nor is there a second marker in a queue, as the
-    text says and the listing does not: `ChaudhuriEdwardMarkers`.
+    local request: `chaudhuri-edward-calls`.  Nor is there a second marker in a queue, as
+    the text says and the listing does not: `chaudhuri-edward-markers`.
   * Who sends the token does not have it any more, and who leaves when nobody waits still
-    does: `ChaudhuriEdwardTwice` and `ChaudhuriEdwardForgetful`.
+    does: `chaudhuri-edward-twice` and `chaudhuri-edward-forgetful`.
   * A node that has the idle token enters at once.  The listing has it ask itself, and
     announce that it is the collector, as before.
   * The paper's (i, k) is node i + 1 + (k-1)⌈√n⌉: dealt to the groups in turn, as the paper
@@ -352,7 +354,7 @@ class ChaudhuriEdward(Peer):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardForgetful(ChaudhuriEdward):
-    """The listing's word: a link-node that leaves does not have the token any more.
+    """As the listing has it: a link-node that leaves does not have the token any more.
 
     `exit_cs_linknode` clears token_here and then looks whom to send the token to.  If
     nobody waits it is sent to nobody, and the next REQUEST finds no token.
@@ -366,7 +368,7 @@ class ChaudhuriEdwardForgetful(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardTwice(ChaudhuriEdward):
-    """The listing's word: a local node that has sent the idle token still has it.
+    """As the listing has it: a local node that has sent the idle token still has it.
 
     `receive_REQUEST` of a local node does not clear token_here.  When the node is the
     collector again and waits for the token, a REQUEST makes it send a second one.
@@ -386,7 +388,7 @@ class ChaudhuriEdwardTwice(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardUncounted(ChaudhuriEdward):
-    """The listing's word: the collector is who the last message says, however late it is.
+    """As the listing has it: the last message names the collector, however late it is.
 
     News of who collects comes from whoever had the token, and can be old when it comes.
     A node that takes itself for the collector again waits for a token that nobody sends.
@@ -401,7 +403,7 @@ class ChaudhuriEdwardUncounted(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardStranded(ChaudhuriEdward):
-    """The listing's word: a collector that is replaced keeps what it has collected.
+    """As the listing has it: a collector that is replaced keeps what it has collected.
 
     A link-node takes over when other groups wait, and the collector may have queued
     requests by then.  Nobody looks at them there until it is the collector again.
@@ -414,7 +416,7 @@ class ChaudhuriEdwardStranded(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardMarkers(ChaudhuriEdward):
-    """The listing's word: every request of another group puts a marker into the queue.
+    """As the listing has it: every request of another group puts a marker into the queue.
 
     The TOKEN leaves at the first marker, and takes all the groups that wait with it.  At
     the second one nobody is left to send it to, and who stands below it waits.
@@ -435,7 +437,7 @@ class ChaudhuriEdwardMarkers(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class ChaudhuriEdwardCalls(ChaudhuriEdward):
-    """The listing's word: a link-node asks the GRC again for every local request.
+    """As the listing has it: a link-node asks the GRC again for every local request.
 
     The TOKEN can be on its way to the link-node by then, and make it the GRC: its own
     REQUEST comes back to it as that of another group.

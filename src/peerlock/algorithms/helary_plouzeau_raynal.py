@@ -22,7 +22,8 @@ this REQUEST to be the oldest one that is not granted yet.
 Where this file departs from the source, and why:
   * The TOKEN's array has the time of each node's latest granted request itself.  The
     survey enters the clock of the node that grants it, and sets clocks by REQUESTs only;
-    then a node's next request can seem to be granted: `HelaryPlouzeauRaynalBehind` below.
+    then a node's next request can seem to be granted: `helary-plouzeau-raynal-behind` in
+    the museum.
   * Only a REQUEST moves clocks, and the receipt of one does not count as an event.  So a
     clock is the latest time of all REQUESTs known, and not a state of its own.
   * The forwarding node in a REQUEST is the sender, known from the envelope.  The way back
@@ -154,7 +155,7 @@ class HelaryPlouzeauRaynal(Peer):
 
 @dataclass(eq=False)
 class HelaryPlouzeauRaynalBehind(HelaryPlouzeauRaynal):
-    """The survey's word: a grant is entered by a clock that the TOKEN does not set.
+    """As the survey has it: a grant is entered by a clock that the TOKEN does not set.
 
     Whoever grants a request enters its own clock in the TOKEN's array.  The clock of the
     node that gets the TOKEN can be behind that, and stay behind: its next request is then

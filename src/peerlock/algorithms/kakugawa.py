@@ -24,12 +24,13 @@ Where this file departs from the source, and why:
     In one run with 12 nodes, k = 4 and a load of 0.05 a request waited half as long again
     as with Raymond's, for a sixth of the messages; when all competed, no longer.
   * The survey calls the quorums hard to construct and gives none for every N and k.  Here
-    the nodes are dealt out into k groups with a coterie each: see `quorums/coterie.py`,
-    also for a slip in the survey's first condition.  Another k-coterie can be given.
+    the nodes are dealt out into k groups with a coterie each: `peerlock quorums
+    k-coterie` shows them.  (The survey's first condition on k-coteries is too weak.)
+    Another k-coterie can be given.
   * The survey has k < N.  Here k may be larger: then every node is a group of its own.
   * A node is a member of its own quorum, and a message to oneself is none, so that the
     survey's 3s to 5s messages are 3(s-1) to 5(s-1).
-  * Sanders' correction, as in `maekawa.py`: the survey describes Maekawa's rules as
+  * Sanders' correction, as in `maekawa`: the survey describes Maekawa's rules as
     published, with which four nodes of a group of seven can lock each other out.
 """
 

@@ -20,10 +20,10 @@ has FAILED elsewhere RELINQUISHes.
 
 Where this file departs from the paper, and why:
   * Sanders' correction.  As published, a waiting REQUEST that was the first in the queue
-    when it came is not told when a preceding one comes later.  Its node then never
-    learns that it must relinquish what it holds elsewhere, and four nodes on the 2×2
-    grid can lock each other out for ever.  Here it gets its FAILED then.  The published
-    form is `Maekawa1985` below.
+    when it came is not told when a preceding one comes later.  Its node then never learns
+    that it must relinquish what it holds elsewhere, and four nodes on the 2×2 grid can
+    lock each other out for ever.  Here it gets its FAILED then.  The published form is
+    `maekawa-1985` in the museum.
   * A node "knows that it will not succeed" while some member's last word was FAILED or
     it has relinquished some member; a LOCKED from there takes it back.  The paper lets
     one FAILED count until the next request, which makes it relinquish more than needed.

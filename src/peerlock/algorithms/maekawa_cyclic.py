@@ -16,9 +16,9 @@ it has got to until that one is free.
     fairness      nobody starves, but who has late members only enters more often
 
 Where this file departs from the paper, and why:
-  * The paper leaves the order open: it is that of the node numbers.  If each REQUEST began
-    with its own node and went round from there, K messages would always do, but then nodes
-    do wait in a circle: that form is `MaekawaCyclicRound` below.
+  * The paper leaves the order open: it is that of the node numbers.  If each REQUEST
+    began with its own node and went round from there, K messages would always do, but
+    then nodes do wait in a circle: that form is `maekawa-cyclic-round` in the museum.
   * So a REQUEST comes by its own node when that one's turn comes.  If it is the first or
     the last of its set, that costs nothing; in the middle it costs a message more than the
     paper's K.  The plane of seven nodes can be dealt out so that no node is in the middle.

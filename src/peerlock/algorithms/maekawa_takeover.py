@@ -28,7 +28,7 @@ Where this file departs from the paper, and why:
     that moment, for two nodes whose sets meet elsewhere.
   * How a failure is found the paper leaves open: here the host reports it.
   * A node that has failed does not come back: it has forgotten what it is locked for.
-  * Sanders' correction, and the rest of the list of the algorithm without failures.
+  * Sanders' correction, and the other departures of `maekawa`.
 """
 
 from __future__ import annotations

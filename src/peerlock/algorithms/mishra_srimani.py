@@ -315,7 +315,7 @@ class MishraSrimani(SuzukiKasami):
 class MishraSrimaniHasty(MishraSrimani):
     """Takes N-2 NO_CRIT for enough: the last answer may be that of the node inside.
 
-    So the survey tells it, with delays that nobody can predict.
+    The survey describes it so, with delays that nobody can predict.
     """
 
     def receive_no_crit(self, j: NodeId, message: NoCrit) -> None:

@@ -25,10 +25,10 @@ it on; then the one that checks learns who the coordinator is, and asks it direc
     fairness      no node waits for ever
 
 Where this file departs from the survey, and why:
-  * The survey says no more than that coordination is moved among the nodes, and that there
-    is only one coordinator at any time.  How it moves, how it is found and what a REQUEST
-    costs are of this file's making.
-  * The rest of the list of the first algorithm, whose repair of failures this one uses.
+  * The survey says no more than that coordination is moved among the nodes, and that
+    there is only one coordinator at any time.  How it moves, how it is found and what a
+    REQUEST costs were chosen here.
+  * The other departures of `mishra-srimani`, whose repair of failures this one uses.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ has the token, and it sends the holder the numbers of all requests that it knows
                   queued in the order of their numbers
 
 Where this file departs from the survey, and why:
-  * The survey has a node in between look for requests when ACQUIRED comes.  A REQUEST that
-    comes later must be passed on as well, or it waits until the token moves:
-    `MizunoNeilsenRaoSurvey` below.
+  * The survey has a node in between look for requests when ACQUIRED comes.  A REQUEST
+    that comes later must be passed on as well, or it waits until the token moves:
+    `mizuno-neilsen-rao-survey` in the museum.
   * Of two holders a node in between needs to know which is the later one.  ACQUIRED brings
     the numbers LN of the requests that were granted, of which there are more each time.
   * The numbers that reach a node when the token has left it again are kept for the next
@@ -35,8 +35,9 @@ Where this file departs from the survey, and why:
     2√2·√N-2 is met: 17.98 messages measured, 18 by the formula, with 50 nodes competing.
   * The node that has the token first is known to its acquired set from the beginning.
   * Unless told otherwise, the agreement is the survey's modified grid set, whose figure
-    gives its shape away: see `quorums/agreements.py`.  A choice of quorums is used for both
-    R and A; with R all others and A the node alone it is Suzuki and Kasami's algorithm.
+    gives its shape away: `peerlock quorums agreement:grid-set` shows it.  A choice of
+    quorums is used for both R and A; with R all others and A the node alone it is Suzuki
+    and Kasami's algorithm.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ class TokenPresent:
 class NaimiTrehelUnheard(NaimiTrehelFailures):
     """Goes back to waiting when the token is there: its request may be lost all the same.
 
-    So the survey tells it.  A node fails that the request went through, and the token is
-    with another that never hears of it.
+    The survey describes it so.  A node fails that the request went through, and the token
+    is with another that never hears of it.
     """
 
     messages = (*NaimiTrehelFailures.messages, TokenPresent)  # type: ignore[assignment]

@@ -6,12 +6,14 @@ it is imported is the user's, and told in one line.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType, TracebackType
 
 from peerlock.algorithms.entry import Algorithm
@@ -33,7 +35,7 @@ def find(wanted: str | type[Peer]) -> Algorithm:
     place, _, kind = wanted.partition(":")
     if is_file(wanted):
         return _chosen(wanted, _from_file(Path(place)), kind)
-    if kind:
+    if place and kind:
         with _explained(place):
             module = import_module(place)
         return _chosen(wanted, module, kind)
@@ -71,18 +73,34 @@ def _of_class(peer: type[Peer]) -> Algorithm:
 
 def _chosen(wanted: str, module: ModuleType, kind: str) -> Algorithm:
     """The entry of that class, or the only one that there is."""
+    place = wanted.partition(":")[0]
     entries: tuple[Algorithm, ...] = getattr(module, "ENTRIES", ())
-    if not entries:
+    if not _are_entries(entries):
         raise UsageError(
-            f"{wanted} has no entry: end it with ENTRIES = (Algorithm(name=…, peer=…, …),)"
+            f"{place} has no entry: end it with ENTRIES = (Algorithm(name=…, peer=…, …),), "
+            "as peerlock new writes it"
         )
     of_kind = [e for e in entries if not kind or e.peer.__qualname__ == kind]
     if len(of_kind) == 1:
         return _complete(of_kind[0])
-    place = wanted.partition(":")[0]
     kinds = ", ".join(f"{place}:{e.peer.__qualname__}" for e in entries)
     what = f"no entry of a class {kind}" if kind else f"{len(entries)} algorithms"
     raise UsageError(f"{place} has {what}: write one of {kinds}")
+
+
+def _are_entries(entries: object) -> bool:
+    several = isinstance(entries, tuple | list) and not isinstance(entries, Algorithm)
+    return several and bool(entries) and all(_is_entry(entry) for entry in entries)  # type: ignore[attr-defined]
+
+
+def _is_entry(entry: object) -> bool:
+    if not isinstance(entry, Algorithm):
+        return False
+    if not (isinstance(entry.peer, type) and issubclass(entry.peer, Peer)):
+        raise UsageError(
+            f"{entry.name}: peer must be a subclass of Peer, not {entry.peer!r:.50}"
+        )
+    return True
 
 
 def is_ours(entry: Algorithm) -> bool:
@@ -98,6 +116,7 @@ def _complete(entry: Algorithm) -> Algorithm:
 def _from_file(path: Path) -> ModuleType:
     """Imported anew when it has changed: in a notebook one goes on with what one edits."""
     try:
+        path.read_bytes()
         path, changed = path.resolve(), path.stat().st_mtime_ns
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
@@ -137,9 +156,28 @@ def _explained(place: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise UsageError(f"cannot import {place}: {error}") from None
     except SyntaxError as error:
-        raise UsageError(f"{place}, line {error.lineno}: {error.msg}") from None
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise UsageError(f"{place}{line}: {error.msg}") from None
+    except SystemExit as error:
+        line = _line(error.__traceback__)
+        raise UsageError(f"{place}{line}: it exits when it is imported") from None
     except Exception as error:
         raise UsageError(f"{place}{_line(error.__traceback__)}: {_told(error)}") from None
+
+
+def blamed(error: Exception) -> str | None:
+    """An error while an algorithm out of a file is run, in one line; None if none is.
+
+    That of a worker process has its traceback in words, as its cause.
+    """
+    if not _read:
+        return None
+    steps = [(t.filename, t.lineno) for t in extract_tb(error.__traceback__)]
+    steps += re.findall(r'File "(.+)", line (\d+)', str(error.__cause__))
+    own = [(Path(file).name, line) for file, line in steps if Path(file) in _read]
+    names = ", ".join(sorted({path.name for path in _read}))
+    where = f"{own[-1][0]}, line {own[-1][1]}" if own else names
+    return f"{where}: {_told(error)}"
 
 
 def _told(error: Exception) -> str:

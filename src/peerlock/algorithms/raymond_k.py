@@ -15,8 +15,8 @@ REPLY says how many requests it answers, and each node counts what each other st
     fairness      requests that compete are let in by (sequence number, node number)
 
 Where this file departs from the source, and why:
-  * Our own REQUEST counts as seen, as in `ricart_agrawala.py`.
-  * Being inside is a state of its own, as in `carvalho_roucairol.py`: with k > 1 a node may
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
+  * Being inside is a state of its own, as in `carvalho-roucairol`: with k > 1 a node may
     be inside and receive a request that precedes its own.
 """
 

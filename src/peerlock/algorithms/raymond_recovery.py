@@ -38,7 +38,7 @@ Where this file departs from the source, and why:
     Here there is, as all come back: the token is where all others point.
   * Requests made by the user of a node that fails are forgotten with it, but if it had
     asked a neighbour the PRIVILEGE comes all the same, and stays until somebody asks.
-  * The rest of the list of the algorithm without failures.
+  * The other departures of `raymond`.
 """
 
 from __future__ import annotations

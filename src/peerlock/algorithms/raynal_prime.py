@@ -23,7 +23,7 @@ nobody has to ask.
 Where this file departs from the sources, and why:
   * The published form asks: a REQUEST to all, a REPLY with its X from each, and the same
     again after a while if T is not Q/A_i.  It blocks when it is the turn of a node that
-    does not want in, as the survey says.  It is `RaynalPrime1989` below.
+    does not want in, as the survey says.  It is `raynal-prime-1989` in the museum.
   * INFORM(X_i) says by what X_i was multiplied, and a node keeps T alone.  X_i itself would
     grow with each round, to A_i·(A_i/A_j)^r; in T the rounds cancel each other out.
   * The survey has no rule for the beginning.  The node whose turn is the first passes it on

@@ -15,7 +15,7 @@ else follows the order of the requests, so a reader that asks after a writer wai
                   node number); nobody waits for ever
 
 Where this file departs from the paper, and why:
-  * As in `ricart_agrawala.py`.
+  * The departures of `ricart-agrawala`.
   * The report says that writers are given priority.  They are not put before readers that
     asked earlier: that would need another order, and could keep readers out for ever.  A
     waiting writer holds up the readers that ask after it, which is what is meant.

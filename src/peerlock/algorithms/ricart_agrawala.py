@@ -17,7 +17,7 @@ sequence number, ties by node number, so of two rivals exactly one defers.
 
 Where this file departs from the paper's listing, and why:
   * The semaphore Shared_vars is gone: an input runs to its end undisturbed.
-  * WAITFOR becomes the Grant, left in the outbox by the last REPLY.
+  * WAITFOR becomes a grant, which the last REPLY causes.
   * Reply_Deferred[1:N] is an integer with a bit per node.
   * The j of REQUEST(k, j) is the sender, known from the envelope.
   * Our own REQUEST counts as seen.  The paper's definition of the highest number says

@@ -21,8 +21,8 @@ Where this file departs from the paper, and why:
     schedules searched, of two and three nodes, these are no more than N-1 apart either.
   * The paper's conclusion asks for M ≥ 2N.  2N-1, as in its section 6.4, is enough.
   * To increase the smaller residue by M, if they are N or more apart, is to turn the
-    result of the comparison round, and that is what `later` does.
-  * Our own REQUEST counts as seen, as in the file of the unbounded algorithm.
+    result of the comparison round, which is done here instead.
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Where this file departs from the paper, and why:
     a count by type shows which is which.
   * A REPLY after the critical section is broadcast even if it is for one node only: on
     the medium it costs the same.
-  * Our own REQUEST counts as seen, as in the file of the algorithm without a medium.
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
 """
 
 from __future__ import annotations

@@ -29,17 +29,17 @@ with YES_I_AM_HERE if it defers that.  A failed node that restarts comes in as a
 Where this file departs from the report, and why:
   * A REPLY says which REQUEST it is for, and ARE_YOU_THERE too.  A deferred REPLY and the
     answer to ARE_YOU_THERE can both be under way.  The second would be taken for a REPLY
-    to the next REQUEST, and let two in; `RicartAgrawalaTwice` below shows it.
+    to the next REQUEST, and let two in; `ricart-agrawala-twice` in the museum shows it.
   * Who has not deferred a REPLY when it is asked ARE_YOU_THERE decides as on a REQUEST.
     The report has it REPLY; if the REQUEST was lost and it is inside, two are.
   * NEW_NODE is acknowledged before the sponsor leaves.  The report has the sponsor
     broadcast it and go on; then somebody who has not heard of the newcomer yet can make
-    another REQUEST, with any number.  `RicartAgrawalaUnannounced` shows what follows.
+    another REQUEST, with any number.  `ricart-agrawala-unannounced` shows what follows.
   * In way (d) the number of a nearby node is asked for when the time is over, not before.
   * Who waits for its sponsor, or for acknowledgements, asks ARE_YOU_THERE as well.  A
     sponsor that is silent is replaced by the next node.
-  * A node wants to take part for good, or, if it is one of `passing`, only while its user
-    wants in; so leaving and joining need no inputs of their own.
+  * A node wants to take part for good, or, if it is made so, only while its user wants
+    in; so leaving and joining need no inputs of their own.
   * A node that is told to RESTART, because it was struck off, does as if it had failed,
     and its user goes on waiting.
 """
@@ -521,7 +521,7 @@ class RicartAgrawalaFailures(Peer):
 class RicartAgrawalaTwice(RicartAgrawalaFailures):
     """Sends two REPLYs to one REQUEST, and takes the second for that to the next REQUEST.
 
-    So the report has it: a REPLY does not say what it is for.
+    The report has it so: a REPLY does not say what it is for.
     """
 
     def receive_reply(self, j: NodeId, message: Reply) -> None:
@@ -532,7 +532,7 @@ class RicartAgrawalaTwice(RicartAgrawalaFailures):
 class RicartAgrawalaUnannounced(RicartAgrawalaFailures):
     """Lets a newcomer in before all have heard of it: they do not ask it.
 
-    So the report has it: the sponsor broadcasts the new node's name and leaves.
+    The report has it so: the sponsor broadcasts the new node's name and leaves.
     """
 
     passing: tuple[NodeId, ...] = setting((1,))

@@ -28,7 +28,7 @@ Where this file departs from the paper, and why:
   * A REPLY may overtake the DEFERRED before it; the two settle one another in either order.
   * Silence carries no fence: an entry that follows another one may know nothing of it.  So
     this is for the lab only.
-  * Our own REQUEST counts as seen, as in the file of the algorithm with explicit REPLYs.
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Where this file departs from the paper, and why:
   * The paper leaves the circuit open: it is 1, 2, …, N and back to 1.
   * A REQUEST names its origin, which is not its sender any more.
   * Held REQUESTs are passed on in the order of (sequence number, origin).
-  * Our own REQUEST counts as seen, as in the file of the algorithm without a ring.
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
 """
 
 from __future__ import annotations

@@ -18,13 +18,14 @@ origin, the REQUEST stands for the replies of all who left no note.
 
 Where this file departs from the paper, and why:
   * A node that has noted its deferral may leave, and its REPLY arrive, before the REQUEST
-    is back.  The paper sets Outstanding_Reply_Count by the notes when the REQUEST is back,
-    which forgets such a REPLY, and the node waits for ever (`RicartAgrawalaRingNotes1980`
-    below).  Here the count starts at N, for a REPLY from everybody and the REQUEST itself;
-    a REPLY takes 1 from it whenever it comes, and the REQUEST what the notes leave over.
+    is back.  The paper sets Outstanding_Reply_Count by the notes when the REQUEST is
+    back, which forgets such a REPLY, and the node waits for ever
+    (`ricart-agrawala-ring-notes-1980` in the museum).  Here the count starts at N, for a
+    REPLY from everybody and the REQUEST itself; a REPLY takes 1 from it whenever it
+    comes, and the REQUEST what the notes leave over.
   * The paper leaves the circuit open: it is 1, 2, …, N and back to 1.
   * A REQUEST names its origin, which is not its sender any more.
-  * Our own REQUEST counts as seen, as in the file of the algorithm without a ring.
+  * Our own REQUEST counts as seen, as in `ricart-agrawala`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ TOKEN; if there is none, the TOKEN stays.
 Where this file departs from the source, and why:
   * An idle holder that gets a REQUEST looks for who waits, as one that leaves does.  The
     survey has it send the token to the sender of the REQUEST, whose wish may have been
-    granted long ago: `RicartAgrawalaTokenSurvey` below.
+    granted long ago: `ricart-agrawala-token-survey` in the museum.
   * The my_id of REQUEST(my_sequence_number, my_id) is the sender, known from the
     envelope.
 """
@@ -110,7 +110,7 @@ class RicartAgrawalaToken(Peer):
 
 @dataclass(eq=False)
 class RicartAgrawalaTokenSurvey(RicartAgrawalaToken):
-    """The survey's word: an idle holder sends the token to whoever's REQUEST arrives.
+    """As the survey has it: an idle holder sends the token to whoever's REQUEST arrives.
 
     A REQUEST that was granted while it was still on its way here takes the token to a
     node that does not want it.  Somebody else's REQUEST can be at that node already, and

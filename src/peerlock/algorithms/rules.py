@@ -12,13 +12,14 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from peerlock.algorithms.card import FACTS, card
-from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.entry import Algorithm, Exhibit
 from peerlock.algorithms.listed import FAMILIES
 from peerlock.algorithms.settings import SETTINGS
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Peer, state_fields
 
 USES = ("lock", "shared lock", "semaphore")
+TYPES = {"name": str, "source": str, "year": int, "messages": str, "exhibit": Exhibit}
 MUTABLE = re.compile(r"(\w+\.)*(list|dict|set|bytearray|deque|defaultdict)\b")
 
 
@@ -85,6 +86,11 @@ def _can_be_hashed(value: Any) -> bool:
 
 
 def _about_entry(entry: Algorithm) -> Iterator[str]:
+    for field, kind in TYPES.items():
+        if not isinstance(getattr(entry, field), kind):
+            yield f"{entry.name}: {field} must be of type {kind.__name__}"
+    if not entry.name.isprintable():
+        yield f"{entry.name!r}: the name must be printable"
     if entry.family not in FAMILIES:
         yield f"{entry.name}: family must be one of {', '.join(FAMILIES)}"
     if entry.takes and entry.takes not in SETTINGS:

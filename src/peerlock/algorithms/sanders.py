@@ -23,14 +23,13 @@ S_i Maekawa's, and there is much between the two.
                   permission before it came
 
 Where this file departs from the source, and why:
-  * It is Maekawa's file with two sets in the place of one, so the messages have the names
-    that they have there: permission is LOCKED, fail is FAILED, yield is RELINQUISH.
-    CSSTAT is `locking`.
-  * The survey's conditions on the sets are not enough: I_i within R_i, and for all i and j
-    a common node of I_i and I_j, or each of them in the other's R.  Nobody inside, asked by
-    another, knows about itself unless it is in its own I_i.
-    `InformationStructure.excluding` asks for that where it is needed.  Without it,
-    `SandersUninformed` below lets everybody in.
+  * It is Maekawa's algorithm with two sets in the place of one, so the messages have the
+    names that they have there: permission is LOCKED, fail is FAILED, yield is RELINQUISH.
+    CSSTAT is the node for which a member is locked.
+  * The survey's conditions on the sets are not enough: I_i within R_i, and for all i and
+    j a common node of I_i and I_j, or each of them in the other's R. Nobody inside, asked
+    by another, knows about itself unless it is in its own I_i.  Here that is required
+    where it is needed.  Without it, `sanders-uninformed` in the museum lets everybody in.
   * Ricart and Agrawala compare two requests on the spot.  Here a node that wants in locks
     itself too, and gives way when it has been told FAILED elsewhere: when all nodes ask at
     once, all but the first are told so by all others, (N-1)² messages besides 2N(N-1).

@@ -22,8 +22,8 @@ staircase makes the first entries as cheap as the later ones.
                   a request with a smaller number has reached it
 
 Where this file departs from the source, and why:
-  * R_i is `missing()`, without i itself, and I_i is `reply_deferred`: the rules by which
-    they change are Carvalho and Roucairol's, so what is left to say here is how they begin.
+  * R_i and I_i change by the rules of Carvalho and Roucairol, so what is left to say is
+    how they begin.
   * Numbers are raised by REQUESTs only, and a REPLY carries none, where the source has
     Lamport's clocks.  Any order will do that all nodes agree on; this one keeps the states
     few.

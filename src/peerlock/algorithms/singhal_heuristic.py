@@ -29,7 +29,7 @@ Where this file departs from the source, and why:
   * A REQUEST that the TOKEN has overtaken, so that its number is known, still makes its
     receiver note the sender as R, for the sender relies on that and has forgotten the
     receiver.  The survey has outdated REQUESTs discarded; then neither of the two would
-    ask the other, and a request can miss the token: `SinghalDiscarding` below.
+    ask the other, and a request can miss the token: `singhal-discarding` in the museum.
   * If it is the node with the token that gets such a REQUEST from somebody it has
     forgotten, it answers with its own latest REQUEST: that one must ask it again.
   * The survey does not say how the vectors begin.  The staircase is Singhal's; if it is
@@ -169,7 +169,7 @@ class SinghalHeuristic(Peer):
 
 @dataclass(eq=False)
 class SinghalDiscarding(SinghalHeuristic):
-    """The survey's word: an outdated REQUEST is discarded.
+    """As the survey has it: an outdated REQUEST is discarded.
 
     The TOKEN can overtake a REQUEST on another way, and tell its receiver of it first.
     Its sender has forgotten the receiver by then, and the receiver forgets the sender:

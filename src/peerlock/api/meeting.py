@@ -6,11 +6,11 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import BetweenMachines, Engine
 from peerlock.membership.place import engine_for, own_directory
-from peerlock.runtime.tls import Files, Mutual
 from peerlock.runtime.transport import (
     Endpoint,
     Tcp,
@@ -18,6 +18,9 @@ from peerlock.runtime.transport import (
     UnixSockets,
     host_and_port,
 )
+
+if TYPE_CHECKING:
+    from peerlock.runtime.tls import Files
 
 CERTIFICATES = "PEERLOCK_CERTIFICATES"
 
@@ -64,12 +67,16 @@ def tcp(near: tuple[Endpoint, ...], reach: Reach) -> Tcp:
             "members on other machines want to see a certificate: give a directory of "
             "`peerlock certs`, or ask for insecure by name"
         )
+    from peerlock.runtime.tls import Mutual  # slow to load, and not needed on one machine
+
     security = Mutual(files_in(Path(directory), reach.advertise or reach.listen))
     return Tcp(reach.listen, reach.advertise, near, security)
 
 
 def files_in(directory: Path, advertised: str) -> Files:
     """This host's: by the name it is reached by, or its own, or the only one there is."""
+    from peerlock.runtime.tls import Files
+
     if not directory.is_dir():
         raise UsageError(f"there is no directory {directory} with certificates")
     names = [host_and_port(advertised)[0], socket.getfqdn(), socket.gethostname()]

@@ -161,7 +161,7 @@ def exit_code(report: Verdict) -> int:
     return HOLDS if report.complete else CUT_SHORT
 
 
-GRACE = 1.05  # of the time limit, until the alarm
+GRACE = 1.02  # of the time limit, until the alarm
 
 
 class OutOfTime(BaseException):
@@ -296,7 +296,7 @@ def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
         "everyone_entered": report.everyone_entered,
         "max_messages_per_entry": None if messages is None else float(messages),
         "max_overtaken": report.max_overtaken,
-        "unmeasured": report.unmeasured,
+        "unmeasured": report.unmeasured or None,
         "seconds": seconds,
     }
 

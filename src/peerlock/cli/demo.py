@@ -22,6 +22,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from peerlock.cli.figures import rounded
 from peerlock.cli.output import Finite, console, json_option, plain_table, print_json
 from peerlock.core.errors import UsageError
 from peerlock.node.terms import LOCK, demand
@@ -99,11 +100,16 @@ class Show:
             "nodes": len(self.workers),
             "grants": self.grants,
             "overlaps": sum(worker.overlaps for worker in self.workers),
-            "messages_per_grant": round(messages / max(1, self.grants), 2),
-            "fairness": round(sum(shares) ** 2 / squares, 4) if squares else 0.0,
+            "messages_per_grant": ratio(messages, self.grants, 2),
+            "fairness": ratio(sum(shares) ** 2, squares, 4),
             "killed": sum(worker.killed for worker in self.workers),
             "recovered_ms": self.recovered_ms,
         }
+
+
+def ratio(part: float, whole: float, digits: int) -> float | None:
+    """None if there is nothing to divide by: no samples, no figure."""
+    return round(part / whole, digits) if whole else None
 
 
 @click.command()
@@ -257,8 +263,8 @@ def closing_words(show: Show, result: dict[str, Any]) -> RenderableType:
     alone = "never two inside" if not overlaps else f"[red]{overlaps} overlaps[/red]"
     lines = [
         f"\n[bold]{result['grants']:,} grants[/bold] in {show.seconds:g} s, {alone}.",
-        f"{result['messages_per_grant']} messages per grant; fairness {result['fairness']} "
-        "(1 is perfectly even).",
+        f"{rounded(result['messages_per_grant'])} messages per grant; "
+        f"fairness {rounded(result['fairness'], 4)} (1 is perfectly even).",
     ]
     killed = [w.process.pid for w in show.workers if w.killed]
     if killed and result["recovered_ms"] is not None:

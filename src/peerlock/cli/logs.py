@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from peerlock.cli.ending import WRONG_USAGE, Failure
 from peerlock.core.errors import UsageError
 
 log = logging.getLogger("peerlock")
@@ -91,12 +92,12 @@ class LoggedCommand(click.Command):
 def complaints_in_log(form: str) -> Iterator[None]:
     try:
         yield
-    except (click.ClickException, UsageError) as error:
+    except (click.ClickException, Failure, UsageError) as error:
         if form == "text":
             raise
         if not log.hasHandlers():  # there was no time for it
             prepare_log(form)
-        said, code = str(error), 2
+        said, code = str(error), getattr(error, "code", WRONG_USAGE)
         if isinstance(error, click.ClickException):
             said, code = error.format_message(), error.exit_code
         log.error(said)

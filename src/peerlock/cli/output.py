@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -24,9 +24,8 @@ from rich.progress import (
 from rich.table import Table
 
 from peerlock import traces
+from peerlock.cli.options import CLUSTER, LEASE, REACH, Option
 from peerlock.core.errors import UsageError
-from peerlock.membership.engine import ClusterError
-from peerlock.membership.place import SHORTEST, must_be_a_lease
 from peerlock.traces.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,62 +166,37 @@ def write_trace(trace: Trace, path: Path) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-class NoCluster(click.ClickException):
-    exit_code = 69  # EX_UNAVAILABLE
+def as_click(option: Option) -> click.Option:
+    """The same option; several that stand for values of one name are all shown."""
+    return click.Option([*option.flags, option.name], **attributes(option))
 
 
-@contextmanager
-def complain_about_cluster() -> Iterator[None]:
+def attributes(option: Option) -> dict[str, Any]:
+    if not option.metavar:
+        return {"is_flag": True, "flag_value": option.means, "help": option.help}
+    shown = option.default not in (None, "", 0, ())
+    return {
+        "metavar": option.metavar,
+        "help": option.help,
+        "default": f"{option.default:g}" if shown else option.default,
+        "show_default": shown,
+        "callback": partial(convert, option),
+    }
+
+
+def convert(option: Option, ctx: click.Context, param: click.Parameter, text: Any) -> Any:
     try:
-        yield
-    except ClusterError as error:
-        raise NoCluster(str(error)) from None
+        return option.convert(text) if isinstance(text, str) else text
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: use {error}") from None
 
 
-# Descriptors that a command needs to be a member, its helpers' included.
-DESCRIPTORS = 20
+def taking(option: Option) -> Callable[[F], F]:
+    return click.option(*option.flags, option.name, **attributes(option))
 
 
-def must_have_descriptors() -> None:
-    """Before anything else: Python's own libraries do not cope when they get none."""
-    spare: list[int] = []
-    try:
-        spare.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
-    except OSError as error:
-        reason = f"{error.strerror}; allow {DESCRIPTORS} more (ulimit -n)"
-        raise NoCluster(f"cannot open the files that a member needs: {reason}") from None
-    finally:
-        for descriptor in spare:
-            os.close(descriptor)
-
-
-def parse_lease(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
-    if value == "none":
-        return None
-    try:
-        seconds = float(value)
-        must_be_a_lease(seconds)
-    except (ValueError, UsageError):
-        text = f"must be a number of seconds, {SHORTEST} or more, or none"
-        raise click.BadParameter(text) from None
-    return seconds
-
-
-cluster_option = click.option(
-    "--cluster",
-    metavar="URL",
-    help="Which cluster: sqlite:///path, etcd://host:2379/name.  "
-    "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
-)
-
-lease_option = click.option(
-    "--lease",
-    callback=parse_lease,
-    default="10",
-    show_default=True,
-    metavar="SECONDS",
-    help="After so long without an answer of ours the others go on; none: never.",
-)
+cluster_option = taking(CLUSTER)
+lease_option = taking(LEASE)
 
 
 def reach_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -230,45 +204,14 @@ def reach_options(command: Callable[..., None]) -> Callable[..., None]:
 
     The command gets all of them in one, `reach`.
     """
-    options = (
-        click.option(
-            "--listen",
-            default="",
-            metavar="HOST:PORT",
-            help="Between machines: where others reach us.  [default: any free port]",
-        ),
-        click.option(
-            "--advertise",
-            metavar="HOST:PORT",
-            help="What others are told, if it is something else.",
-        ),
-        click.option(
-            "--certificates",
-            type=click.Path(file_okay=False),
-            metavar="DIR",
-            help="Who we are: see peerlock certs.  [default: $PEERLOCK_CERTIFICATES]",
-        ),
-        click.option(
-            "--insecure",
-            is_flag=True,
-            help="Between machines without certificates or encryption.",
-        ),
-    )
 
     @wraps(command)
-    def reaching(
-        *arguments: Any,
-        listen: str,
-        advertise: str | None,
-        certificates: str | None,
-        insecure: bool,
-        **others: Any,
-    ) -> None:
+    def reaching(*arguments: Any, **given: Any) -> None:
         from peerlock.api.meeting import Reach  # most commands need none of this
 
-        reach = Reach(listen, advertise, certificates, insecure)
-        command(*arguments, reach=reach, **others)
+        reach = Reach(**{option.name: given.pop(option.name) for option in REACH})
+        command(*arguments, reach=reach, **given)
 
-    for option in reversed(options):
-        reaching = option(reaching)
+    for option in reversed(REACH):
+        reaching = taking(option)(reaching)
     return reaching

@@ -24,12 +24,12 @@ import click
 
 from peerlock.api.meeting import Reach
 from peerlock.api.tasks import LockNode, join
+from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.descriptors import must_have_descriptors
 from peerlock.cli.logs import LoggedCommand, log, log_option, prepare_log
 from peerlock.cli.output import (
     cluster_option,
-    complain_about_cluster,
     lease_option,
-    must_have_descriptors,
     reach_options,
 )
 from peerlock.core.errors import UsageError

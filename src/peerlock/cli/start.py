@@ -1,14 +1,19 @@
-"""Where `peerlock` begins: what can be said at once is said without loading the rest.
+"""Where `peerlock` begins: what is not needed for a line is not loaded for it.
 
 `peerlock --version` and `peerlock list` take click and rich longer to import than they
-take to answer.  All else goes to `main`.
+take to answer, and a lock needs neither.  All else goes to `main`.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # When this process began, by perf_counter; None in a process that is not the command's own.
 began: float | None = None
@@ -17,6 +22,7 @@ began: float | None = None
 def answered_at_once() -> bool:
     global began
     began = time.perf_counter()
+    collect_garbage_rarely()
     try:
         return answered(sys.argv[1:])
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
@@ -38,3 +44,20 @@ def answered(arguments: list[str]) -> bool:
         print_list("--museum" in arguments, "--json" in arguments)
         return True
     return False
+
+
+def command() -> Callable[[], None]:
+    """What runs the line, with all that it needs imported."""
+    if sys.argv[1:2] == ["lock"]:
+        from peerlock.cli.lock import main
+    else:
+        from peerlock.cli.main import main
+    return main
+
+
+def collect_garbage_rarely() -> None:
+    """Imports, runs and searches make millions of small values and no cycles.
+
+    To look for garbage among them less often makes large runs faster by a quarter.
+    """
+    gc.set_threshold(100_000, 50, 100)

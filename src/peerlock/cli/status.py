@@ -13,12 +13,12 @@ from rich.text import Text
 
 from peerlock.api.meeting import Reach
 from peerlock.api.status import survey
+from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.descriptors import must_have_descriptors
 from peerlock.cli.output import (
     cluster_option,
-    complain_about_cluster,
     console,
     json_option,
-    must_have_descriptors,
     plain_table,
     print_json,
     reach_options,

@@ -21,7 +21,6 @@ One who joins is last in the order, and does the same.  What a look tells:
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Mapping
 from math import inf
 from typing import NamedTuple
@@ -61,7 +60,7 @@ class Census:
                 break
             out[member.id] = gone
         rest = others[len(out) + 1 :]
-        chosen = {random.choice(rest)} if rest else set()
+        chosen = {one_of(rest)} if rest else set()
         for member in chosen.union(member for member in rest if member.id in suspects):
             if gone := self._look(member, state):
                 out[member.id] = gone
@@ -110,6 +109,12 @@ class Census:
                     "run all members in the same one, or use another file"
                 )
         return self._clock
+
+
+def one_of(members: list[Member]) -> Member:
+    from random import choice  # slow to load, and not needed by one that is alone
+
+    return choice(members)
 
 
 def after(token: str, state: State) -> list[Member]:

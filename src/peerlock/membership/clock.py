@@ -31,7 +31,7 @@ def name() -> str:
     which it may be set forward or back.
     """
     boot = namespace = ""
-    with suppress(OSError), open(BOOT, encoding="ascii") as file:
+    with suppress(OSError), open(BOOT, encoding="utf-8") as file:
         boot = file.read().strip()
     with suppress(OSError):
         namespace = os.readlink(NAMESPACE)

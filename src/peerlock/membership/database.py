@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import sqlite3
 from contextlib import ExitStack, closing, suppress
-from tempfile import TemporaryFile
 from urllib.parse import quote
 
 from peerlock.membership.engine import ClusterError
@@ -45,7 +43,7 @@ class Database:
         """Unless there is one."""
         if os.path.lexists(self.path):
             return
-        temporary = f"{self.path}.{secrets.token_hex(4)}"
+        temporary = f"{self.path}.{os.urandom(4).hex()}"
         os.close(new_file(temporary))
         try:
             self._fill(temporary)
@@ -88,7 +86,7 @@ class Database:
             db.execute("PRAGMA journal_mode = OFF")
             db.execute("PRAGMA synchronous = OFF")
             db.execute("CREATE TABLE cluster (name TEXT NOT NULL)")
-            db.execute("INSERT INTO cluster VALUES (?)", (secrets.token_hex(16),))
+            db.execute("INSERT INTO cluster VALUES (?)", (os.urandom(16).hex(),))
             db.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _name(self) -> str:
@@ -137,6 +135,8 @@ def unusable(path: object, error: OSError) -> str:
 
 def write_in(folder: str) -> None:
     """As much as a database needs."""
+    from tempfile import TemporaryFile  # slow to load, and seldom needed
+
     with ExitStack() as files:
         for _ in range(DESCRIPTORS):
             files.enter_context(open(os.devnull))

@@ -27,7 +27,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -102,10 +101,10 @@ class History:
 
     def publish(self, state: State) -> bool:
         """Whether it is the newest now; if not, it may be a part of what is."""
-        temporary = self._path(f"{secrets.token_hex(8)}.new")
+        temporary = self._path(f"{os.urandom(8).hex()}.new")
         descriptor = new_file(temporary)
         try:
-            with open(descriptor, "w", encoding="ascii") as file:
+            with open(descriptor, "w", encoding="utf-8") as file:
                 file.write(text_of(state))
             os.link(temporary, self._path(name_of(state.serial)))
         except (FileExistsError, FileNotFoundError):  # the latter: it was tidied away

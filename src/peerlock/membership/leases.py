@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import struct
 import time
 from contextlib import suppress
@@ -67,7 +66,7 @@ class Found(NamedTuple):
 class Leases:
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._mark = secrets.token_hex(4)
+        self._mark = os.urandom(4).hex()
 
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)

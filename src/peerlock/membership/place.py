@@ -11,7 +11,6 @@ from urllib.parse import unquote
 
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError, Engine
-from peerlock.membership.memory import MemoryEngine
 from peerlock.membership.sqlite import SqliteEngine
 
 VARIABLE = "PEERLOCK_CLUSTER"
@@ -25,7 +24,7 @@ ANOTHER = "set XDG_RUNTIME_DIR to a directory of yours for all that use peerlock
 
 def engine_for(url: str | None, lease: float | None) -> Engine:
     """The engine that this address names; without one, this user's on this machine."""
-    url = url or os.environ.get(VARIABLE) or None
+    url = chosen(url)
     if lease is not None:
         must_be_a_lease(lease)
     if url is None:
@@ -33,6 +32,8 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
     if url.startswith(("etcd://", "etcds://")):
         return etcd_engine(url, lease)
     if url.startswith("memory://"):
+        from peerlock.membership.memory import MemoryEngine
+
         return MemoryEngine(url.removeprefix("memory://"), lease)
     if url.startswith("sqlite:///") and url.removeprefix("sqlite:").strip("/"):
         return SqliteEngine(file_of(url), lease)
@@ -42,12 +43,17 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
     )
 
 
+def chosen(url: str | None) -> str | None:
+    """The address that counts; None: this user's own cluster on this machine."""
+    return url or os.environ.get(VARIABLE) or None
+
+
 def must_be_a_lease(seconds: float) -> None:
     """Shorter ones would be lost whenever the machine is busy."""
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (number and SHORTEST <= seconds < inf):
         raise UsageError(
-            f"a lease is {SHORTEST} seconds or more, or None for as long as we live; "
+            f"a lease must be a number of seconds, {SHORTEST} or more, or none; "
             f"not {seconds!r}"
         )
 

@@ -21,8 +21,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import random
-import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -176,7 +174,7 @@ class SqliteEngine:
 
     def _join(self, address: str, beyond: int) -> Joined:
         files = self._opened()
-        token, former, deadline = secrets.token_hex(8), self._token, -inf
+        token, former, deadline = os.urandom(8).hex(), self._token, -inf
         newest = files.newest()
         out = files.census.find_out(newest, former, files.census.with_another_clock(newest))
 
@@ -254,7 +252,9 @@ class SqliteEngine:
             time.sleep(early(proposed.register.highest, time.time()))
             if files.history.publish(proposed):
                 return proposed
-            time.sleep(random.uniform(0, pause))
+            from random import uniform  # slow to load, and seldom needed
+
+            time.sleep(uniform(0, pause))
             pause = min(2 * pause, BACK_OFF_AT_MOST)
 
     def _change_holding(self, token: str, change: Change) -> State:
@@ -278,7 +278,7 @@ class SqliteEngine:
 
     def _replace_our_file(self, files: Files) -> float:
         """It was removed.  The same member, with a file of another name."""
-        me, old, token = self._me, self._token, secrets.token_hex(8)
+        me, old, token = self._me, self._token, os.urandom(8).hex()
         deadline = -inf
 
         def renamed(state: State) -> State | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 import socket
 import ssl
 import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
 
@@ -64,7 +62,7 @@ class UnixSockets:
     """In a directory that only this user can enter; others are refused all the same."""
 
     def __init__(self, directory: Path) -> None:
-        self.address = str(directory / f"{secrets.token_hex(8)}.sock")
+        self.address = str(directory / f"{os.urandom(8).hex()}.sock")
         self._server: Listening | None = None
 
     async def listen(self, accept: Accept) -> str:
@@ -222,6 +220,8 @@ async def own_hosts(near: Endpoint, family: int) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
+    from ipaddress import ip_address  # slow to load, and not needed on one machine
+
     return ip_address(host.partition("%")[0]).is_loopback
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 # What a command that cannot be run ends with, as flock(1) has it.
 CANNOT_RUN = 69
@@ -37,8 +35,7 @@ def answered() -> list[signal.Signals]:
     return [n for n in ANSWERED if signal.getsignal(n) != signal.SIG_IGN]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     arguments: tuple[str, ...]
     environment: dict[str, str]
     blocked: Collection[int]  # the signals that whoever starts us wants to be blocked
@@ -68,5 +65,7 @@ def execute(arguments: tuple[str, ...], environment: dict[str, str]) -> None:
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-    script = shutil.which(arguments[0]) or arguments[0]
+    from shutil import which  # slow to load, and seldom needed
+
+    script = which(arguments[0]) or arguments[0]
     os.execve("/bin/sh", ["/bin/sh", script, *arguments[1:]], environment)

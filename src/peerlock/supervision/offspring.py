@@ -13,7 +13,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from glob import glob
 
 # From <linux/prctl.h>: PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER.
 DIE_WITH_PARENT = 1
@@ -115,16 +114,17 @@ def children(pid: int) -> list[int]:
 def children_listed(pid: int) -> list[int]:
     """Each thread has its own."""
     found: list[int] = []
-    for listing in glob(f"/proc/{pid}/task/*/children"):
-        with suppress(OSError), open(listing) as file:
-            found += map(int, file.read().split())
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += map(int, file.read().split())
     return found
 
 
 def children_found(parent: int) -> list[int]:
     found = []
-    for stat in glob("/proc/[0-9]*/stat"):
-        with suppress(OSError), open(stat) as file:
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError), open(f"/proc/{process}/stat") as file:
             pid, _, rest = file.read().partition(" (")
             if int(rest.rpartition(")")[2].split()[1]) == parent:
                 found.append(int(pid))

@@ -1,0 +1,24 @@
+"""Whether this process may open as many files as a member needs."""
+
+from __future__ import annotations
+
+import os
+
+from peerlock.cli.ending import UNAVAILABLE, Failure
+
+# Descriptors that a command needs to be a member, its helpers' included.
+DESCRIPTORS = 20
+
+
+def must_have_descriptors() -> None:
+    """Before anything else: Python's own libraries do not cope when they get none."""
+    spare: list[int] = []
+    try:
+        spare.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
+    except OSError as error:
+        reason = f"{error.strerror}; allow {DESCRIPTORS} more (ulimit -n)"
+        text = f"cannot open the files that a member needs: {reason}"
+        raise Failure(text, UNAVAILABLE) from None
+    finally:
+        for descriptor in spare:
+            os.close(descriptor)

@@ -1,0 +1,113 @@
+"""How every command ends: its exit code, its last line on stderr, and Ctrl-C.
+
+Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 3 cut short (check),
+71 the system refuses a process, 130 interrupted; `lock` and `status` have those of
+flock(1), see their help.
+Every error is one line on stderr that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from peerlock.core.errors import UsageError
+
+VIOLATED = 1
+WRONG_USAGE = 2
+UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
+OS_ERROR = 71  # EX_OSERR, as flock(1) has it
+INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """The command cannot go on: one line for people, and an exit code for programs."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoReturn:
+    """Run a command, and exit as it says.  `like_flock`: Ctrl-C ends it by the signal."""
+    replace_closed_streams()
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes end too
+    try:
+        code = run()
+        sys.stdout.flush()
+    except Failure as error:
+        code = complain(str(error), error.code)
+    except UsageError as error:
+        code = complain(str(error), WRONG_USAGE)
+    except KeyboardInterrupt:
+        if like_flock:
+            end_by(signal.SIGINT)  # a script's loop wants to see it
+        code = complain("interrupted", INTERRUPTED)
+    except BlockingIOError as error:  # fork(2) fails so
+        code = complain(f"cannot start a process: {error.strerror} (ulimit -u)", OS_ERROR)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        code = complain_of_own_algorithm(error)
+    sys.exit(code)
+
+
+def complain_of_own_algorithm(error: Exception) -> int:
+    """If the user's own algorithm is run, the error is in that; otherwise it is a bug."""
+    outside = sys.modules.get("peerlock.algorithms.outside")
+    text = outside.blamed(error) if outside else None
+    if text is None:
+        raise error
+    return complain(text, VIOLATED)
+
+
+def leave_at_once(code: object) -> NoReturn:
+    """As sys.exit() does, but Python takes nothing down, unless there are worker processes.
+
+    After a large search that would take as long as a tenth of the search.
+    """
+    if "multiprocessing" in sys.modules:
+        sys.exit(code)  # type: ignore[arg-type]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0)
+
+
+def replace_closed_streams() -> None:
+    """Or what we open next would get their numbers, and be read from and written to."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
+            setattr(sys, name, stream)  # which the command of a lock does not inherit
+
+
+def end_by(number: int) -> None:
+    """As if this process had never handled that signal; a core dump would help nobody."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+
+
+def complain(text: str, code: int) -> int:
+    first, *_ = text.splitlines() or [""]
+    say(first)
+    return code
+
+
+def say(text: str) -> None:
+    """To people.  That nobody reads it is no reason to fail."""
+    try:
+        print(f"peerlock: {text}", file=sys.stderr, flush=True)
+    except OSError:  # what is left of it must not trouble Python when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -1,0 +1,134 @@
+"""What can be said to `peerlock lock`, and what was: flock(1)'s options, and ours."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from peerlock.cli.options import (
+    CLUSTER,
+    LEASE,
+    REACH,
+    Line,
+    Option,
+    plain_seconds,
+    whole_number,
+)
+from peerlock.core.errors import UsageError
+
+NOT_ACQUIRED = 1  # the exit code with -n and -w, unless -E gives another
+
+HELP = Option("help", ("-h", "--help"), "Show this message and exit.")
+
+OPTIONS = (
+    Option(
+        "shared",
+        ("-s", "--shared"),
+        "Share the lock with others that share it.",
+        default=False,
+    ),
+    Option(
+        "shared",
+        ("-x", "-e", "--exclusive"),
+        "Hold the lock alone (the default).",
+        default=False,
+        means=False,
+    ),
+    Option(
+        "nonblock",
+        ("-n", "--nb", "--nonblock"),
+        "Fail if the lock is not free.",
+        default=False,
+    ),
+    Option(
+        "timeout",
+        ("-w", "--wait", "--timeout"),
+        "Wait no longer than this.",
+        "SECONDS",
+        convert=plain_seconds,
+    ),
+    Option(
+        "conflict",
+        ("-E", "--conflict-exit-code"),
+        "Exit code if the lock was not acquired with -n or -w.",
+        "CODE",
+        NOT_ACQUIRED,
+        whole_number(0, 255),
+    ),
+    Option(
+        "shell",
+        ("-c", "--command"),
+        "Run this in a shell.",
+        "STRING",
+        default=(),
+        collects=True,
+    ),
+    Option(
+        "close",
+        ("-o", "--close"),
+        "What COMMAND leaves behind does not keep the lock.",
+        default=False,
+    ),
+    Option(
+        "permits",
+        ("--permits",),
+        "Let N in at a time: a semaphore.",
+        "N",
+        0,
+        whole_number(1),
+    ),
+    Option("algorithm", ("--algorithm",), "Use this algorithm: see peerlock list.", "NAME"),
+    CLUSTER,
+    LEASE,
+    *REACH,
+    Option("verbose", ("--verbose",), "Say how long it took.", default=False),
+)
+
+
+class Request(NamedTuple):
+    name: str
+    command: tuple[str, ...]
+    cluster: str | None
+    lease: float | None
+    listen: str
+    advertise: str | None
+    certificates: str | None
+    insecure: bool
+    nonblock: bool
+    timeout: float | None
+    shared: bool
+    conflict: int
+    permits: int
+    algorithm: str | None
+    close: bool
+    verbose: bool
+
+
+def parse(arguments: list[str]) -> Request | None:
+    """None: help is wanted.  Options may stand before and after the name; what follows is
+    the command's."""
+    values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
+    line = Line((*OPTIONS, HELP), arguments)
+    before = line.read()
+    if "help" in before:
+        return None
+    if not line.rest:
+        raise UsageError("which lock? peerlock lock NAME -- COMMAND")
+    name = line.rest.pop(0)
+    after = line.read()
+    if "help" in after:
+        return None
+    shell = before.pop("shell", ()) + after.pop("shell", ())
+    values |= before | after
+    del values["shell"]
+    return Request(name, to_run(name, line.rest, shell), **values)
+
+
+def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, ...]:
+    if shell and (command or len(shell) > 1):
+        raise UsageError("give one command, or one -c STRING")
+    if shell:
+        return (os.environ.get("SHELL") or "/bin/sh", "-c", *shell)
+    if not command:
+        raise UsageError(f"say what to run: peerlock lock {name} -- COMMAND")
+    return tuple(command)

@@ -1,0 +1,155 @@
+"""Options as plain data, for a command that must start faster than click is imported.
+
+`Line` is the parser of `peerlock lock`.  `cli/output.py` makes click's options of the same
+data: for the commands that click parses, and for what the help says of `lock`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from peerlock.core.errors import UsageError, unknown
+
+
+class Option(NamedTuple):
+    name: str
+    flags: tuple[str, ...]
+    help: str
+    metavar: str = ""  # of its value; empty: it takes none
+    default: Any = None
+    convert: Callable[[str], Any] = str  # raises ValueError with what is expected
+    means: Any = True  # its value, if it takes none
+    collects: bool = False  # given several times, all count; otherwise the last
+
+
+class Line:
+    """Words that begin with options: they are read one by one, by `peerlock lock`'s rules,
+    which are those of getopt_long(3) without abbreviations."""
+
+    def __init__(self, options: Sequence[Option], words: Sequence[str]) -> None:
+        self.options = {flag: option for option in options for flag in option.flags}
+        self.rest = list(words)
+
+    def read(self) -> dict[str, Any]:
+        """The options by name; what follows them is left in `rest`."""
+        values: dict[str, Any] = {}
+        while self.rest and self.rest[0].startswith("-") and self.rest[0] != "-":
+            word = self.rest.pop(0)
+            if word == "--":
+                break
+            option, value = self._one(word)
+            if option.collects:
+                value = (*values.get(option.name, ()), value)
+            values[option.name] = value
+        return values
+
+    def _one(self, word: str) -> tuple[Option, Any]:
+        flag, equals, text = word.partition("=")
+        if not word.startswith("--"):  # -w3, or -nx for -n -x
+            flag, text = word[:2], word[2:]
+            equals = text
+        if flag not in self.options:
+            raise UsageError(unknown("option", flag, self.options))
+        option = self.options[flag]
+        if option.metavar:
+            return option, converted(flag, option, text if equals else self._next(flag))
+        if text and not word.startswith("--") and not text.startswith("-"):
+            self.rest.insert(0, f"-{text}")
+        elif equals:
+            raise UsageError(f"{flag} takes no value, got {text!r}")
+        return option, option.means
+
+    def _next(self, flag: str) -> str:
+        if not self.rest:
+            raise UsageError(f"{flag} needs a value: {flag} {self.options[flag].metavar}")
+        return self.rest.pop(0)
+
+
+def converted(flag: str, option: Option, text: str) -> Any:
+    try:
+        return option.convert(text)
+    except ValueError as error:
+        raise UsageError(f"invalid {flag} {text!r}: use {error}") from None
+
+
+# Values
+
+
+def plain_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not seconds >= 0 or not isfinite(seconds):
+        raise ValueError("a number of seconds, 0 or more")
+    return seconds
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    expected = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def convert(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise ValueError(f"a whole number, {expected}")
+        return number
+
+    return convert
+
+
+def lease(text: str) -> float | None:
+    """How short it may be, the engine says."""
+    try:
+        return None if text == "none" else float(text)
+    except ValueError:
+        raise ValueError("a number of seconds, or none") from None
+
+
+# What the commands that join a cluster share
+
+CLUSTER = Option(
+    "cluster",
+    ("--cluster",),
+    "Which cluster: sqlite:///path, etcd://host:2379/name.  "
+    "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
+    "URL",
+)
+LEASE = Option(
+    "lease",
+    ("--lease",),
+    "If this process is silent for this long, it loses its locks; none disables this.",
+    "SECONDS",
+    10.0,
+    lease,
+)
+LISTEN = Option(
+    "listen",
+    ("--listen",),
+    "Between machines: where others reach us.  [default: any free port]",
+    "HOST:PORT",
+    "",
+)
+ADVERTISE = Option(
+    "advertise",
+    ("--advertise",),
+    "The address that others use, if it differs.",
+    "HOST:PORT",
+)
+CERTIFICATES = Option(
+    "certificates",
+    ("--certificates",),
+    "This host's certificate: see peerlock certs.  [default: $PEERLOCK_CERTIFICATES]",
+    "DIR",
+)
+INSECURE = Option(
+    "insecure",
+    ("--insecure",),
+    "Between machines without certificates or encryption.",
+    default=False,
+)
+REACH = (LISTEN, ADVERTISE, CERTIFICATES, INSECURE)  # as peerlock.Reach has them

@@ -1,0 +1,180 @@
+"""A command under a lock, from joining to leaving; its exit code is what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from math import inf
+
+from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
+from peerlock.api.meeting import Reach
+from peerlock.api.tasks import Grant, Lock, LockNode, join
+from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, say
+from peerlock.cli.lock_line import Request
+from peerlock.core.errors import UsageError
+from peerlock.membership.place import chosen
+from peerlock.node.presence import margin
+from peerlock.supervision.child import answered
+from peerlock.supervision.joining import Patience, member
+from peerlock.supervision.neighbour import Neighbour
+from peerlock.supervision.signals import Signals
+from peerlock.supervision.watchdog import FOR_ALL, Watchdog
+
+LOST = 75  # EX_TEMPFAIL of sysexits.h
+
+# If one of these has ended the command, it ends us, too: a shell looks for that, to know
+# whether Ctrl-C was meant for its script as well.
+FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
+
+
+def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> int:
+    def renewed(deadline: float) -> None:
+        watchdog.until(deadline + grace(request.lease))
+
+    try:
+        with complain_about_cluster():
+            node = node_for(request)
+            node.host.on_renewal = renewed
+            lock, signals = handle(node, request), Signals(neighbour)
+            session = Session(request, node, lock, watchdog, signals)
+            code = asyncio.run(session.run())
+    except Conflict as error:
+        raise UsageError(str(error)) from None
+    if session.interrupted or -code in FROM_THE_KEYBOARD:
+        end_by(session.interrupted or -code)
+    return code if code >= 0 else 128 - code
+
+
+def node_for(request: Request) -> LockNode:
+    if (chosen(request.cluster) or "").startswith("memory://"):
+        raise UsageError("memory:// is within one process, and can exclude no other")
+    reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
+    return join(request.cluster, lease=request.lease, reach=reach)
+
+
+def grace(lease: float | None) -> float:
+    """Seconds for the command to end by itself, before others can have the lock."""
+    return 0.0 if lease is None else margin(lease) / 2
+
+
+def handle(node: LockNode, request: Request) -> Lock:
+    if request.permits and request.shared:
+        raise UsageError("a semaphore is not shared: leave out -s or --permits")
+    if request.permits:
+        return node.semaphore(request.name, request.permits, algorithm=request.algorithm)
+    return node.lock(request.name, shared=request.shared, algorithm=request.algorithm)
+
+
+class Session:
+    def __init__(
+        self,
+        request: Request,
+        node: LockNode,
+        lock: Lock,
+        watchdog: Watchdog,
+        signals: Signals,
+    ) -> None:
+        self.request = request
+        self.node = node
+        self.lock = lock
+        self.watchdog = watchdog
+        self.signals = signals
+        self.started = False
+        self.over = asyncio.Event()  # the command has ended, or the lock is lost
+        self.unwatched = asyncio.Event()  # the watchdog has ended
+        self.interrupted = 0  # by this signal, while we waited for the lock
+        self.patience = Patience(0.0 if request.nonblock else request.timeout)
+
+    async def run(self) -> int:
+        """How the command has ended, a signal being negative; or what we have to say."""
+        loop = asyncio.get_running_loop()
+        self.task = asyncio.current_task()
+        for number in answered():
+            loop.add_signal_handler(number, self._signalled, number)
+        loop.add_reader(self.watchdog.line, self._hear)
+        passing_on = asyncio.ensure_future(self._pass_on_signals())
+        try:
+            async with member(self.node, self.patience.for_joining):
+                return await self._hold()
+        except asyncio.CancelledError:
+            if self.interrupted:
+                return -self.interrupted
+            if self.unwatched.is_set():
+                raise Failure(
+                    "the watchdog was killed while we waited", UNAVAILABLE
+                ) from None
+            raise
+        finally:
+            passing_on.cancel()
+
+    async def _hold(self) -> int:
+        request, began = self.request, time.perf_counter()
+        try:
+            grant = await self._get()
+        except (Timeout, WouldBlock):
+            if request.verbose:
+                say("failed to get the lock")
+            return request.conflict
+        except Lost:
+            say(f"lost {request.name} as soon as we had it")
+            return LOST
+        if request.verbose:
+            say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
+            say(f"executing {request.command[0]}")
+        try:
+            return await self._run(grant)
+        except Lost:
+            return await self._stop(f"lost {request.name}")
+
+    async def _get(self) -> Grant:
+        left = self.patience.left()
+        return await (self.lock.try_acquire() if left == 0 else self.lock.acquire(left))
+
+    async def _run(self, grant: Grant) -> int:
+        self.started = True
+        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.request.close)
+        grant.lost.add_done_callback(lambda _: self.over.set())
+        await self.over.wait()
+        if self.watchdog.status is None and not grant.is_lost:
+            return await self._stop("the watchdog was killed")
+        grant.release()
+        assert self.watchdog.status is not None
+        return self.watchdog.status
+
+    async def _stop(self, why: str) -> int:
+        """Before our lease is over: others may be let in then."""
+        self.watchdog.stop(grace(self.request.lease))
+        await self.unwatched.wait()
+        done = self.watchdog.status is not None or self.watchdog.take_over()
+        say(f"{why}: {'stopped' if done else 'cannot stop'} {self.request.command[0]}")
+        return LOST
+
+    def _hear(self) -> None:
+        if not self.watchdog.hear():
+            asyncio.get_running_loop().remove_reader(self.watchdog.line)
+            self.unwatched.set()
+            self.over.set()
+            self._give_up()
+        elif self.watchdog.status is not None and -self.watchdog.status in FOR_ALL:
+            self.watchdog.stop(inf)  # what it has left behind, too
+
+    def _give_up(self) -> None:
+        if not self.started and self.task is not None:
+            self.task.cancel()
+
+    def _signalled(self, number: int) -> None:
+        if self.started:
+            self.signals.came(number)
+        else:
+            self.interrupted = number
+            self._give_up()
+
+    async def _pass_on_signals(self) -> None:
+        while True:
+            number, for_all = await self.signals.next()
+            if self.watchdog.status is not None:  # there is only what it has left behind
+                self.watchdog.stop(inf)
+            elif not for_all:
+                self.watchdog.send_signal(number)
