@@ -82,7 +82,7 @@ class Process:
         self.corrected = 0.0  # its wall clock, by how much in all
         self._alarm_at = inf  # on our clock
         self._alarms = 0
-        self.node = Node(self.clock, cluster.knobs)
+        self.node = Node(self.clock, cluster.knobs, cluster.members_per_elder)
         self.presence = Presence(
             self.node,
             self.wall,
@@ -202,7 +202,7 @@ class Process:
 
     def answered(self, question: Question, answer: Answer) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view.number, bool(node.awaited)
         self.step(answer)
         if node.view.number > before:
             self.cluster.faults.while_they_recover(recovering)
@@ -212,7 +212,7 @@ class Process:
 
     def heard(self, view: View) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view.number, bool(node.awaited)
         self.step(self.presence.heard, view)
         if node.view.number > before:
             self.cluster.faults.while_they_recover(recovering)
@@ -266,9 +266,10 @@ class Process:
     def _arrive(self, way: Way, frame: Frame) -> None:
         """At the other end, which is alive."""
         now = self.cluster.now
-        if way.cut:
+        stays = self.muted and self.paused_until > now
+        if way.cut or (stays and self.dead):
             return
-        if self.muted and self.paused_until > now and not self.dead:
+        if stays:
             way.last_arrival = max(way.last_arrival, self.paused_until)
             again = partial(self._arrive, way, frame)
             self.cluster.at(self.paused_until, way.receiver, again)
@@ -310,6 +311,7 @@ class Process:
     def wait(self, user: User) -> bool:
         """Whether it is in already."""
         self.users[user] = None
+        self.cluster.places.asks(user.name, user.place)
         if self.node.take(user.name, user):
             user.on_granted()
         else:
