@@ -43,10 +43,9 @@ class Rewritten(NamedTuple):
         code = "from __future__ import annotations\n" + source.replace(self.old, self.new)
         exec(code, vars(sys.modules[self.owner.__module__]), made)
         patch.setattr(self.owner, self.function, made[self.function])
-        for table in (CARRIERS, HANDLERS):
-            for kind, method in table.items():
-                if method is found:
-                    patch.setitem(table, kind, made[self.function])
+        for kind, method in CARRIERS.items():
+            if method is found:
+                patch.setitem(CARRIERS, kind, made[self.function])
 
 
 M, P, H, N = Rewritten, Presence, Host, Node

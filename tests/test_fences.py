@@ -24,7 +24,7 @@ from peerlock.node.terms import demand
 from peerlock.node.views import Member, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.simulator.cluster import Cluster, Story
-from tests.test_node import User, World
+from tests.nodes import User, World
 
 LOCK = demand()
 BLOCK = 1 << COUNT_BITS
@@ -59,8 +59,8 @@ def test_a_view_has_a_block_and_gives_no_fence_of_another() -> None:
 
 def test_the_greater_of_each_is_kept() -> None:
     ours = entered(7)
-    ours.hear((7 << 12) + 100, 9 << 12)
-    ours.hear((7 << 12) + 50, 8 << 12)
+    ours.hear(7, (7 << 12) + 100, 9 << 12)
+    ours.hear(7, (7 << 12) + 50, 8 << 12)
     assert (ours.highest, ours.limit) == ((7 << 12) + 100, 9 << 12)
     assert ours.next() == (7 << 12) + 101
 
@@ -69,7 +69,7 @@ def test_the_next_view_begins_above_all_that_was_reserved() -> None:
     ours = entered(7)
     ours.reserved(20)
     assert ours.number == 19  # whoever joins again asks for a view above that
-    ours.hear((20 << 12) - 1, 20 << 12)
+    ours.hear(7, (20 << 12) - 1, 20 << 12)
     ours.enter(20)
     assert ours.next() == (20 << 12) + 1
 
@@ -121,6 +121,7 @@ def test_a_view_that_is_refused_changes_nothing() -> None:
     [
         (8 << 12, 8 << 12),  # not below its limit
         (9 << 12, 8 << 12),
+        ((7 << 12) - 1, 8 << 12),  # of an earlier view
         (7 << 12, (7 + MOST_AHEAD + 1) << 12),  # nobody reserves that much
         (2**53, 2**53 + 1),
     ],
@@ -128,8 +129,8 @@ def test_a_view_that_is_refused_changes_nothing() -> None:
 def test_what_cannot_be_is_refused(fence: int, limit: int) -> None:
     ours = entered(7)
     with pytest.raises(RemoteError, match="there can be no fence"):
-        ours.validate(fence, limit)
-    entered(MOST - 1).validate(2**53 - 1, 2**53)
+        ours.validate(7, fence, limit)
+    entered(MOST - 1).validate(MOST - 1, 2**53 - 1, 2**53)
 
 
 # In a node

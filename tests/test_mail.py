@@ -162,7 +162,9 @@ def test_nobody_can_acknowledge_what_was_never_sent() -> None:
     world = World(2)
     before, fence = world[1].remembers(), world[1].fences.highest
     limit = world[1].fences.limit
-    batch = Batch(1, 1, received=1_000, fence=fence + 77, limit=limit, messages=())
+    batch = Batch(
+        1, world.number, 1, received=1_000, fence=fence + 77, limit=limit, messages=()
+    )
     with pytest.raises(RemoteError, match="message 1000 was acknowledged, and never sent"):
         world[1].receive(2, batch)
     assert world[1].remembers() == before
@@ -226,14 +228,14 @@ def test_a_batch_of_any_other_stranger_is_late_and_dropped() -> None:
     world = World(2)
     world.die(1)
     world.settle()
-    world[2].receive(1, Batch(2, 1, 0, 0, 0, (Probe("x"),)))
+    world[2].receive(1, Batch(2, 1, 1, 0, 0, 0, (Probe("x"),)))
     assert world[2].remembers()["early"] == 0
     assert world[2].drain() == [] and world.remote_errors == 0
 
 
 def test_a_stranger_that_never_joins_leaves_nothing() -> None:
     world = World(2)
-    world[1].receive(9, Batch(1, 1, 0, 0, 0, (Open(1, "x", LOCK, 0.0),)))
+    world[1].receive(9, Batch(1, 1, 1, 0, 0, 0, (Open(1, "x", LOCK, 0.0),)))
     assert world[1].remembers()["early"] == 1
     world.next_view(1, 2)
     world.number = 20
@@ -245,7 +247,7 @@ def test_a_stranger_that_never_joins_leaves_nothing() -> None:
 
 def test_what_comes_from_members_that_never_come_is_bounded() -> None:
     world = World(2)
-    batch = Batch(1, 1, 0, 0, 0, ())
+    batch = Batch(1, 1, 1, 0, 0, 0, ())
     for _ in range(EARLY):
         world[1].receive(99, batch)
     with pytest.raises(RemoteError, match="too much from members"):

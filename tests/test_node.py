@@ -263,7 +263,7 @@ def test_a_member_that_comes_back_is_heard_under_its_new_number_only() -> None:
     "act",
     [
         lambda world: world.ask(1),
-        lambda world: world[1].receive(2, Batch(1, 1, 0, 0, 0, ())),
+        lambda world: world[1].receive(2, Batch(1, 1, 1, 0, 0, 0, ())),
         lambda world: world[1].turn(),
         lambda world: world[1].tick(),
         lambda world: world[1].see(world.next_view(1, 2)),
@@ -300,7 +300,7 @@ def test_a_batch_finds_that_the_lease_is_over() -> None:
     world[1].renewed(10.0)
     holder = world.get(1)
     world.now = 10.0
-    world[1].receive(2, Batch(1, 1, 0, 0, 0, ()))
+    world[1].receive(2, Batch(1, 1, 1, 0, 0, 0, ()))
     assert holder.told == ["granted", "lost"]
 
 
@@ -376,7 +376,7 @@ def test_a_node_that_is_out_says_and_hears_nothing() -> None:
     user = world.ask(2)
     assert user.waits and world[2].drain() == []
     assert world[2].awaited == set()
-    world[2].receive(1, Batch(2, 99, 0, 0, 0, ()))
+    world[2].receive(1, Batch(2, 1, 99, 0, 0, 0, ()))
     assert world.remote_errors == 0
 
 
@@ -455,14 +455,16 @@ def test_fences_grow_when_a_holder_dies_with_the_highest() -> None:
 def test_a_fence_of_a_batch_counts_even_if_it_says_nothing() -> None:
     world = World(2)
     highest = world.get(1).fence
-    world[1].receive(2, Batch(1, 1, 0, highest + 10, world[1].fences.limit, ()))
+    world[1].receive(
+        2, Batch(1, world.number, 1, 0, highest + 10, world[1].fences.limit, ())
+    )
     assert world.get(1, "y").fence > highest + 10
 
 
 def test_a_fence_that_cannot_be_is_refused() -> None:
     world = World(2)
     with pytest.raises(RemoteError, match="there can be no fence"):
-        world[1].receive(2, Batch(1, 1, 0, 1 << 70, 1 << 71, ()))
+        world[1].receive(2, Batch(1, 1, 1, 0, 1 << 70, 1 << 71, ()))
     assert world.get(1).fence < 1 << 53
 
 

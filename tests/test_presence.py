@@ -54,7 +54,9 @@ def ready(number: int) -> Batch:
     """From the other one, in this view."""
     fences = Fences()
     fences.enter(number)
-    return Batch(ME, 1, 0, fences.highest, fences.limit, (Told(number, 1, (), False),))
+    return Batch(
+        ME, fences.view, 1, 0, fences.highest, fences.limit, (Told(number, 1, (), False),)
+    )
 
 
 class Alone(Presence):

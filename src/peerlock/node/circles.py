@@ -4,15 +4,20 @@ A name is opened before it is used: its home takes us into its circle and says o
 it is used; only then are its peers made.  What a member keeps to:
 
 - **An epoch at a time.**  We speak in the epoch that was last opened for us, until its home
-  forms the next (`Reform`); then we speak in none, until that is opened.  Whoever holds the
-  lock here goes on holding it meanwhile.  What comes of older epochs is dropped; what comes
-  of the next before we are told of it is kept.
-- **The home's word counts** if it is the home in the view that we have seen, and if its reign
-  is not below our floor (`node/succession.py`).  In the latter case we say so (`Stale`).
+  forms the next (`Reform`); then we speak in none, until that is opened.  A user that holds
+  the lock here goes on holding it meanwhile.  What comes of older epochs is dropped; what
+  comes of the next before we are told of it is kept.
+- **The home's word counts** if it is the home in the view that we have seen, and if its
+  reign is not below our floor (`node/succession.py`).  In the latter case we say so
+  (`Stale`).
 - **In order.**  In a new epoch holders enter again, then those that wait ask, one after the
-  other.  Each says so to the first of them, which calls the next (`Next`), and in the end
-  everybody (`Go`).  The first is also where an algorithm with a token or a coordinator starts,
-  and links keep their order: so a request is there before the next one is made.
+  other, and then everybody may ask.  A member that has asked says so to the first in this
+  order and to the next (`Next`), and the first says so to the next as well: a member asks
+  when it has heard both.  Links keep their order.  So its request comes after the one
+  before it both at the first, where an algorithm with a token or a coordinator starts, and
+  in its own clock.  In the same way the first and the last say that everybody may (`Go`).
+- **Coming while it is formed.**  A user that comes first here while the circle is formed
+  has a place in the order, too: we answer the home once more (`Formed`).
 - **A new home** asks what we have open (`Tell`).  Whatever we want of a home is asked again
   if the home has changed.
 - **Going.**  A name that has not been used here for a while is given back.
@@ -159,6 +164,11 @@ class Circles:
         home = self._succession.home(lock.name)
         self._post(home, Open(self.view, lock.name, wanted, self._waited(lock)))
 
+    def wait(self, lock: Lock) -> None:
+        """A user has come while the circle is formed."""
+        if len(lock.waiters) == 1:
+            self._answer(self._succession.home(lock.name), lock)
+
     def _waited(self, lock: Lock) -> float:
         """By the first that waits here; below 0: nobody does."""
         if not lock.waiters:
@@ -217,21 +227,25 @@ class Circles:
         if not self._counts(sender, name, epoch):
             return
         lock = self.locks.get(name)
-        stays = holds = False
-        waited = -1.0
-        if lock is not None and lock.stage in (OPEN, Stage.HALTED):
-            if epoch <= lock.forming or epoch <= lock.epoch:
-                raise RemoteError(f"{sender} forms an epoch that is over")
-            stays = not (lock.closing and lock.unused)
-            holds, waited = bool(lock.holders), self._waited(lock)
-            if stays:
-                lock.halt()
-                lock.stage, lock.forming = Stage.HALTED, epoch
-                self._asked[lock] = None
-            else:
-                lock.shut()
-                self.forget_if_unused(lock)
-        self._post(sender, Formed(self.view, name, epoch, stays, holds, waited))
+        if lock is None or lock.stage not in (OPEN, Stage.HALTED):
+            self._post(sender, Formed(self.view, name, epoch, False, False, -1.0))
+            return
+        if epoch <= lock.forming or epoch <= lock.epoch:
+            raise RemoteError(f"{sender} forms an epoch that is over")
+        if lock.closing and lock.unused:
+            self._post(sender, Formed(self.view, name, epoch, False, False, -1.0))
+            lock.shut()
+            self.forget_if_unused(lock)
+            return
+        lock.halt()
+        lock.stage, lock.forming = Stage.HALTED, epoch
+        self._asked[lock] = None
+        self._answer(sender, lock)
+
+    def _answer(self, home: MemberId, lock: Lock) -> None:
+        """How things stand here, in the circle that is being formed."""
+        holds, waited = bool(lock.holders), self._waited(lock)
+        self._post(home, Formed(self.view, lock.name, lock.forming, True, holds, waited))
 
     def _counts(self, sender: MemberId, name: str, epoch: Epoch) -> bool:
         """Whether this home's word counts."""
@@ -297,9 +311,7 @@ class Circles:
             self._ask_home(lock, wanted)
         else:
             floor = self._succession.floor(lock.name)
-            self._post(
-                self._succession.home(lock.name), Stale(self.view, lock.name, floor)
-            )
+            self._post(self._succession.home(lock.name), Stale(self.view, lock.name, floor))
 
     # In order
 
@@ -327,37 +339,48 @@ class Circles:
             self._pass_on(lock, place)
 
     def _pass_on(self, lock: Lock, place: int) -> None:
-        first = lock.order[0]
-        if first == self._mail.me:
-            self._call(lock, place + 1)
-        else:
-            self._post(first, Next(lock.name, lock.epoch, place + 1))
+        """We have entered or asked in this place."""
+        if lock.order[0] != self._mail.me:
+            self._post(lock.order[0], Next(lock.name, lock.epoch, place + 1))
+        self._call(lock, place + 1)
 
     def _call(self, lock: Lock, place: int) -> None:
-        """We are the first: it is the turn of this place, or of everybody."""
+        """Say that it is the turn of this place, or of everybody."""
         name, epoch, order = lock.name, lock.epoch, lock.order
-        if place < len(order):
+        if place == len(order):
+            for member in lock.circle.members:
+                self._post(member, Go(name, epoch))
+        elif order[place] != order[0] or order[0] == self._mail.me:
             self._post(order[place], Next(name, epoch, place))
-            return
-        for member in lock.circle.members:
-            self._post(member, Go(name, epoch))
 
     def _receive_next(self, lock: Lock, sender: MemberId, message: Next) -> None:
         place, order, me = message.place, lock.order, self._mail.me
         if not 0 < place <= len(order):
             raise RemoteError(f"{sender} speaks of a place that there is not")
-        if sender == order[0] and order[place : place + 1] == (me,):
-            self._our_turn(lock, place)
-        elif me == order[0] and sender == order[place - 1]:
-            self._call(lock, place)
-        else:
+        ours = order[place : place + 1] == (me,)
+        needed = {order[0], order[place - 1]}
+        if me == order[0]:
+            needed = {order[place - 1]}
+        elif not ours:
+            raise RemoteError(f"{sender} does not know whose turn it is")
+        if sender not in needed:
             raise RemoteError(f"{sender} cannot say whose turn it is")
+        lock.said.add(sender)
+        if lock.said == needed:
+            lock.said.clear()
+            if ours:
+                self._our_turn(lock, place)
+            else:
+                self._call(lock, place)
 
     def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
-        if not lock.order or sender != lock.order[0]:
+        order = lock.order
+        if not order or sender not in (order[0], order[-1]):
             raise RemoteError(f"{sender} cannot say that everybody may ask")
-        lock.running, lock.order = True, ()
-        self.turnstile.serve(lock)
+        lock.said.add(sender)
+        if lock.said == {order[0], order[-1]}:
+            lock.running, lock.order = True, ()
+            self.turnstile.serve(lock)
 
     # Algorithms
 

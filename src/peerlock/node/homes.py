@@ -2,22 +2,24 @@
 
 The *circle* of a name is the members that have it open.  The home keeps it:
 
-- **Entering re-forms.**  A newcomer (`Open`) makes the home tell the circle that the epoch is
-  over (`Reform`).  Each member answers how things stand with it, and speaks in the old epoch
-  no more (`Formed`).  When all have answered, the home opens the next epoch (`Opened`) for
+- **Entering re-forms.**  A newcomer (`Open`) makes the home tell the circle that the epoch
+  is over (`Reform`).  Each member answers how things stand with it, and speaks in the old
+  epoch no more (`Formed`).  When all have answered, the home opens the next (`Opened`) for
   those that stay and all newcomers that have come meanwhile.
 - **A death re-forms** the circles that the dead member was in.  It is waited for no longer.
-- **Going** (`Close`) re-forms too, without the member that goes; the last one to go takes the
-  name with it.
-- **Terms** are those of the first that came.  A demand that does not go with them is refused.
-  A reader at a name that nobody wanted to share so far re-forms it with an algorithm that
-  has readers; whoever holds it then goes on holding it.
+- **Going** (`Close`) re-forms too, without the member that goes; the last one to go takes
+  the name with it.
+- **Terms** are those of the first that came.  A demand that does not go with them is
+  refused.  A reader at a name that nobody wanted to share so far re-forms it with an
+  algorithm that has readers; a user that holds it then goes on holding it.
 - **Places.**  `Opened` gives the order in which holders enter again, and then the order in
-  which those that wait ask: the longest waiting first, newcomers last, as they came.
-- **Taking over.**  A home that gets names from another home asks every member which of these
-  it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about them.  A
-  circle is adopted as it is if all of it report the same epoch and speak in it; every other
-  one is re-formed.
+  which those that wait ask: the longest waiting first, whether it was in the circle before
+  or is new.  Members say for how long they have waited, and the home counts back from when
+  it hears that: so the order is exact but for the time that a message takes.
+- **Taking over.**  A home that gets names from another home asks every member which of
+  these it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about
+  them.  A circle is adopted as it is if all of it report the same epoch and speak in it;
+  every other one is re-formed.
 - **Epochs** are counted over all names, on top of the reign, so none is ever used twice.
 """
 
@@ -98,9 +100,7 @@ class Taking:
         return is_taken(name, self.me, self.elders, self.before)
 
 
-def is_taken(
-    name: str, me: MemberId, elders: Elders, before: tuple[Elders, ...]
-) -> bool:
+def is_taken(name: str, me: MemberId, elders: Elders, before: tuple[Elders, ...]) -> bool:
     """Whether it is ours among these elders, and was not among all of those before; if
     there were none before, all that is ours is new to us."""
     if home_among(name, elders) != me:
@@ -312,7 +312,7 @@ class Homes:
         entry = self._entries.get(message.name)
         if entry is None or entry.awaited is None or entry.epoch != message.epoch:
             return
-        if member in entry.awaited:
+        if member in entry.awaited or member in entry.formed:
             entry.awaited.discard(member)
             entry.formed[member] = message, self._clock() - message.waited
             self._open_if_all_formed(entry)
@@ -341,10 +341,9 @@ class Homes:
             return
         holders = tuple(m for m, (told, _) in formed.items() if told.holds)
         since = {m: when for m, (told, when) in formed.items() if told.waited >= 0}
-        waiters = (
-            *sorted(since, key=lambda member: since[member]),
-            *(member for member in newcomers if member not in since),
-        )
+        for member, wish in newcomers.items():
+            since.setdefault(member, wish.since)
+        waiters = tuple(sorted(since, key=lambda member: since[member]))
         assert entry.terms is not None
         start = entry.circle.index((*holders, *waiters, entry.circle[0])[0])
         entry.terms = entry.terms._replace(start=start)

@@ -67,7 +67,7 @@ class Link:
         self._told = self._received
         first = self._last - len(messages) + 1
         highest, limit = fences.highest, fences.limit
-        return Batch(to, first, self._received, highest, limit, messages)
+        return Batch(to, fences.view, first, self._received, highest, limit, messages)
 
     def anew(self) -> int:
         """A new connection: all that is not acknowledged is sent, how much of it again."""

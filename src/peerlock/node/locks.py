@@ -155,6 +155,7 @@ class Lock:
         "order",
         "place",
         "running",
+        "said",
         "slots",
         "stage",
         "switching",
@@ -183,6 +184,7 @@ class Lock:
         self.slots: list[Slot] = []
         self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
         self.entering = 0  # how many of these are holders
+        self.said: set[MemberId] = set()  # members that say that it is our turn
         self.place = -1  # ours, while our holders enter
         self.may_ask = False  # it is our turn to ask
         self.running = False  # everybody may ask

@@ -41,7 +41,8 @@ class Mail:
         self._mine: deque[Message] = deque()  # to ourselves
         self._full: set[MemberId] = set()
         self._early: list[tuple[MemberId, Batch]] = []
-        self._ahead: dict[MemberId, deque[Message]] = {}  # sent in views that we have not seen
+        # What was sent in views that we have not seen:
+        self._ahead: dict[MemberId, deque[Message]] = {}
 
     # Sending
 

@@ -11,10 +11,10 @@ A name's way to a grant:
      node makes its peer, and asks in it;
   3. the peer is granted, and the first local waiter is let in.
 
-The parts: `Mail` (links, batches, back pressure), `Succession` (which member is the home of
-a name), `Homes` (the names whose home we are), `Circles` (our part in the names that we have
-open), `Turnstile` (which local users are let in), `Fences`.  Each file opens with the rules
-that it keeps.
+The parts: `Mail` (links, batches, back pressure), `Succession` (which member is the home
+of a name), `Homes` (the names whose home we are), `Circles` (our part in the names that we
+have open), `Turnstile` (which local users are let in), `Fences`.  Each file opens with the
+rules that it keeps.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ class Node:
         return gave_up
 
     def probe(self, waiter: Waiter) -> None:
-        """For who waits: is it in vain?  `waiter.on_probed()` follows, unless it is let in."""
+        """Does another user hold or want it?  `waiter.on_probed()` follows, unless the
+        waiter is let in."""
         self._turnstile.probe(waiter)
         self._mail.work_off()
 
@@ -166,12 +167,12 @@ class Node:
         known = self._mail.knows(sender)
         raised = known and (batch.fence > fences.highest or batch.limit > fences.limit)
         if raised:
-            fences.validate(batch.fence, batch.limit)
+            fences.validate(batch.view, batch.fence, batch.limit)
         messages = self._mail.accept(sender, batch)
         if not known:
             return  # it is out, or not in yet
         if raised:
-            fences.hear(batch.fence, batch.limit)
+            fences.hear(batch.view, batch.fence, batch.limit)
         for message in messages:
             if not self._mail.is_ahead(sender, message):
                 self._handle(sender, message)
@@ -211,7 +212,7 @@ class Node:
 
         The others hear of it at once, or each of them would reserve some for itself.
         """
-        if view == self.view.number and self.member:
+        if view == self.view.number == self.fences.view and self.member:
             self.fences.reserved(number)
             self._mail.tell_all()
             self._turnstile.go_on()

@@ -8,8 +8,8 @@
 - When a bound is reached, the peer releases, and asks again only a turn later: in between,
   the node has heard what others want.
 - Local users are let in in the order in which they came.
-- In a new epoch, what is held is asked for again first (`enter`); we ask for those that wait
-  when it is our turn, or when everybody may (`node/circles.py`).
+- In a new epoch, what is held is asked for again first (`enter`); we ask for those that
+  wait when it is our turn, or when everybody may (`node/circles.py`).
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class Turnstile:
         waiter.lock = lock
         waiter.asked_at = self._clock()
         lock.waiters.append(waiter)
+        if lock.stage is Stage.HALTED:
+            self._circles.wait(lock)
         self.serve(lock)
 
     def take(self, name: str, waiter: Waiter) -> bool:

@@ -41,7 +41,7 @@ class Open(NamedTuple):
 
 
 class Reform(NamedTuple):
-    """From the home: speak no more in the epoch that you are in; the next has this number."""
+    """From the home: speak no more in the epoch that you are in; this is the next."""
 
     view: int
     name: str
@@ -152,7 +152,7 @@ class Probe(NamedTuple):
 
 
 class Probed(NamedTuple):
-    """How many are, and how many of these are readers; those that only probe do not count."""
+    """How many are, and how many of these are readers, without those that only probe."""
 
     name: str
     users: int
@@ -173,6 +173,7 @@ class ToPeer(NamedTuple):
 HomeMessage = Open | Reform | Formed | Opened | Refused | Close | Tell | Told | Stale
 EpochMessage = Next | Go | ToPeer
 Message = HomeMessage | EpochMessage | Probe | Probed
+MESSAGES: tuple[type, ...] = Message.__args__
 
 # What stands for each class on the wire, once and for ever: neither a new class nor another
 # order changes it.  The number of a class that is gone (3, 5, 6, 9) is not given again.
@@ -254,8 +255,9 @@ class Batch(NamedTuple):
     """
 
     to: MemberId  # a process that was put out and came back is not who it was
+    view: int  # to which the fence and the limit belong
     first: int  # the number of the first message
     received: int  # the highest number received from the other side
     fence: int  # the highest that the sender knows of
-    limit: int  # every fence below it may be given
+    limit: int  # every fence below it may be given in that view
     messages: tuple[Message, ...]
