@@ -296,8 +296,8 @@ def test_holders_enter_one_after_the_other_and_then_waiters_ask() -> None:
     called = [
         m.place for p in carried if p.sender == 2 for m in messages([p]) if type(m) is Next
     ]
-    assert called == [1, 2, 3] and said(carried, Next) == 3 + 3
-    assert said(carried, Go) == 3 + 3  # the first says so, and the last
+    assert called == [1, 2, 3] and said(carried, Next) == 3 + 5
+    assert said(carried, Go) == 3 + 3  # from the first and from the last
     assert all(holder.holds for holder in holders)
     assert writer.waits and newcomer.waits
 

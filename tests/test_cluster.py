@@ -231,10 +231,9 @@ def test_a_loser_is_told_a_margin_before_the_next_one_gets_it() -> None:
 class Waiting:
     """A few requests on a clock, judged."""
 
-    def __init__(self, calm: float = 0.0) -> None:
+    def __init__(self, calm: float = 0.0, whole: float = 0.0) -> None:
         self.now = 1.0
-        self.calm = calm
-        self.places = Places(lambda: self.now, lambda: self.calm)
+        self.places = Places(lambda: self.now, lambda: calm, lambda: whole)
 
     def ask(self, who: str, after: float = 1.0, **changes: Any) -> Place:
         self.now += after
@@ -267,18 +266,25 @@ def test_a_request_made_clearly_before_is_served_first_and_counted() -> None:
     waiting.grant(second)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"in_circle": False},
-        {"counts": lambda: False},
-    ],
-    ids=["a newcomer", "one that probes, reads, or is out"],
-)
-def test_some_requests_have_no_place(changes: dict[str, Any]) -> None:
+def test_a_request_of_one_that_probes_reads_or_is_out_has_no_place() -> None:
     waiting = Waiting()
-    waiting.ask("a", **changes)
+    waiting.ask("a", counts=lambda: False)
     waiting.grant(waiting.ask("b"))
+
+
+@pytest.mark.parametrize("in_epoch", [True, False])
+@pytest.mark.parametrize("whole", [0.0, 5.0])
+def test_a_newcomer_has_its_place_unless_a_dead_process_counts_as_a_member(
+    in_epoch: bool, whole: float
+) -> None:
+    waiting = Waiting(whole=whole)
+    waiting.ask("a", asked_in_epoch=in_epoch)
+    later = waiting.ask("b")
+    if whole and not in_epoch:
+        waiting.grant(later)
+    else:
+        with pytest.raises(Misrule, match=OVERTAKEN):
+            waiting.grant(later)
 
 
 def test_places_are_judged_in_calm_and_where_the_algorithm_keeps_them() -> None:

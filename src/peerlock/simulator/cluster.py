@@ -166,7 +166,9 @@ class Cluster:
         self.faults = Faults(self)
         notice = SKEWED_MARGIN if self.skewed else margin(LEASE)
         self.witness = Witness(lambda: self.now, notice)
-        self.places = Places(lambda: self.now, self.faults.calm_since)
+        self.places = Places(
+            lambda: self.now, self.faults.calm_since, self.faults.whole_since
+        )
         self.engine = Engine(self)
         self.knobs = Knobs(
             hand_overs=self.rng.choice((1, 2, 64)),

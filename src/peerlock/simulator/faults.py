@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from peerlock.node.views import MemberId
+from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.witness import Misrule
 
@@ -35,6 +35,7 @@ class Faults:
         self.rng = cluster.rng
         self.struck = 0
         self.disturbed_until = 0.0  # messages took longer, or were lost
+        self.haunted_until = 0.0  # a dead process was taken for a member
         self.between = self.rng.choice((0.2, 1.0, 3.0))
         self.aimed = self.rng.choice((0, 4, 12))  # how many may strike during recovery
         self.kinds: Kinds = (
@@ -79,8 +80,10 @@ class Faults:
             wait = self.rng.expovariate(1.0 / self.between)
             self.cluster.after(wait, None, self._now_and_then)
 
-    def while_they_recover(self, again: bool) -> None:
+    def while_they_recover(self, before: View, again: bool) -> None:
         """A node has seen a new view; `again` if it was recovering from another one."""
+        if self._is_haunted(before):
+            self.haunted_until = self.cluster.now
         if again:
             self.cluster.happened["view during recovery"] += 1
         if self.aimed and not self.over and self.rng.random() < 0.3:
@@ -106,6 +109,19 @@ class Faults:
             for process in self.cluster.processes
         )
         return inf if disturbed else self.disturbed_until
+
+    def whole_since(self) -> float:
+        """Since when, in calm, no process has taken a dead one for a member; inf: one
+        does."""
+        views = [p.node.view for p in self.cluster.processes if p.node.member]
+        haunted = any(map(self._is_haunted, views))
+        return inf if haunted else max(self.haunted_until, self.calm_since())
+
+    def _is_haunted(self, view: View) -> bool:
+        everyone = self.cluster.everyone
+        return any(
+            everyone[m.id].dead or everyone[m.id].node.me != m.id for m in view.members
+        )
 
     def _disturb(self, *until: float) -> None:
         self.disturbed_until = max(self.disturbed_until, self.cluster.now, *until)

@@ -12,7 +12,9 @@ own users in that turn is bounded elsewhere.  When a turn begins, no other proce
 a first user that has waited clearly longer, both by the time at which it asked and by the
 time at which it became the first.  "Clearly" leaves room for clocks that run at different
 rates, and for messages under way.  Whoever was waiting while a process was slow, stood
-still or could not be reached is not judged: then messages take their time.
+still or could not be reached is not judged: then messages take their time.  While a dead
+process is taken for a member, requests to it are lost until the circle is formed anew, and
+homes wait for it: so whoever waits then is judged only if it had asked before, in an epoch.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Place:
     who: str  # its process
     asked_at: float
     shared: bool
-    in_circle: bool  # its process was in an epoch when it asked; if not, it comes last
+    asked_in_epoch: bool  # and when no dead process was taken for a member
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
 
@@ -87,11 +89,18 @@ class Queue:
 
 
 class Places:
-    def __init__(self, clock: Callable[[], float], calm: Callable[[], float]) -> None:
-        """calm: since when no process has been slow, still or out of reach."""
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        calm: Callable[[], float],
+        whole: Callable[[], float],
+    ) -> None:
+        """calm: since when no process has been slow, still or out of reach;
+        whole: since when no process has taken a dead one for a member."""
         self.compared = 0  # requests that were served before one made clearly later
         self._clock = clock
         self._calm = calm
+        self._whole = whole
         self._queues: dict[str, Queue] = {}
 
     def asks(self, name: str, place: Place) -> None:
@@ -127,11 +136,11 @@ class Places:
     def _compare(self, name: str, queue: Queue, served: Place, other: Place) -> None:
         if other.who in queue.left_readers or any(p.who == other.who for p in queue.inside):
             return
-        if not other.in_circle or not other.counts():
+        if not other.counts():
             return
         now, claim = self._clock(), queue.claims[served.who]
         asked, since = now - other.asked_at, now - queue.since(other)
-        if since >= now - self._calm():
+        if since >= now - (self._calm() if other.asked_in_epoch else self._whole()):
             return
         if _clearly_longer(now - queue.since(served), asked):
             self.compared += 1

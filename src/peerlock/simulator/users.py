@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from peerlock.node.locks import Stage, State, Waiter
@@ -57,10 +58,11 @@ class User(Waiter):
     def _place(self) -> Place:
         process = self.process
         lock = process.node.locks.get(self.name)
-        in_circle = lock is not None and lock.stage is Stage.OPEN
+        in_epoch = lock is not None and lock.stage is Stage.OPEN
+        in_epoch = in_epoch and process.cluster.faults.whole_since() < inf
         now, shared = process.cluster.now, self.demand.shared
         waits = partial(self._waits_as, process.node.me)
-        return Place(process.name, now, shared, in_circle, waits)
+        return Place(process.name, now, shared, in_epoch, waits)
 
     def _waits_as(self, me: MemberId) -> bool:
         """It wants the lock alone, and has been waiting as this member for certain."""
