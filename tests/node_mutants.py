@@ -49,7 +49,6 @@ class Mutant(NamedTuple):
     apply: Callable[[Patch], None]
     caught_by: str = "seeds"  # or a test, as "module.test"
     arguments: tuple[Any, ...] = ()  # of that test
-    seeds: int = 300  # so many are tried at most
 
     def __str__(self) -> str:
         return self.what
@@ -667,7 +666,7 @@ def only_the_first_reports(patch: Patch) -> None:
 
 
 def fence_does_not_travel(patch: Patch) -> None:
-    patch.setattr(Fences, "hear", lambda self, fence, limit: None)
+    patch.setattr(Fences, "hear", lambda self, view, fence, limit: None)
 
 
 def no_view_in_fences(patch: Patch) -> None:

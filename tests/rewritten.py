@@ -479,7 +479,7 @@ NODE = (
         "accept",
         "messages[known:] if known else messages",
         "messages",
-        "test_node.test_of_what_comes_again_only_the_new_is_taken",
+        "test_links.test_each_message_is_accepted_once_and_in_order",
     ),
     M(
         "what came early is taken in another order",

@@ -33,6 +33,10 @@ from tests.test_presence import ME, OTHER, member
 CHUNK = 50
 SEEDS = 300
 
+# A mutant is tried with all of them; first with those that have caught what few others do.
+TELLING = (280, 194, 110, 68, 71, 49, 23, 27, 38, 25, 19, 16, 13, 12)
+TRIED = tuple(dict.fromkeys((*TELLING, *range(1, SEEDS + 1))))
+
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, CHUNK))
 def test_no_seed_ends_in_misrule(first: int) -> None:
@@ -129,12 +133,12 @@ def test_a_mutant_is_caught_by_a_seed(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant.apply(monkeypatch)
-    for seed in range(1, mutant.seeds + 1):
+    for seed in TRIED:
         try:
             Cluster(Story(seed)).run()
         except (Misrule, RemoteError, AssertionError, ValueError):
             return
-    pytest.fail(f"{mutant.seeds} seeds have not noticed that {mutant}")
+    pytest.fail(f"{SEEDS} seeds have not noticed that {mutant}")
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.caught_by != "seeds"], ids=str)
@@ -338,12 +342,12 @@ def test_a_mutant_of_what_ships_is_caught(
     if mutant.caught_by != BY_SEEDS:
         assert fails(mutant.caught_by, monkeypatch)
         return
-    for seed in range(1, 301):
+    for seed in TRIED:
         try:
             Cluster(Story(seed)).run()
         except (Misrule, RemoteError, AssertionError, LookupError):
             return
-    pytest.fail(f"300 seeds have not noticed that {mutant}")
+    pytest.fail(f"{SEEDS} seeds have not noticed that {mutant}")
 
 
 def fails(name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
