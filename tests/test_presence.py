@@ -628,14 +628,17 @@ def test_one_that_cannot_be_found_says_so_until_it_can(alone: Alone) -> None:
     assert alone.trouble == ""
 
 
-def test_one_that_all_wait_for_is_named() -> None:
+def test_one_that_locks_wait_for_is_named() -> None:
     """We are the home of all names, and it has not told us which of them it uses."""
     presence = Alone()
     presence.joined(view(10, ME, OTHER), ME, presence.ends, LEASE)
+    presence.pass_time(POLL)  # a tick has seen it
     presence.now += SLOW
     assert presence.trouble == ""
     presence.now += 0.001
-    assert presence.trouble == "all wait for the member at at 2, which is silent"
+    assert presence.trouble == "locks wait for the member at at 2, which is silent"
+    presence.heard(view(11, ME))
+    assert presence.trouble == ""
 
 
 def test_waking_too_early_does_nothing(alone: Alone) -> None:
