@@ -65,7 +65,9 @@ class Fences:
         if number > self.view:
             self.view, self.highest = number, number << COUNT_BITS
             self._raise_limit(number + 1 << COUNT_BITS)
-            self._low = self.highest + ((1 << COUNT_BITS) >> 4)  # a busy cluster uses few soon
+            self._low = self.highest + (
+                (1 << COUNT_BITS) >> 4
+            )  # a busy cluster uses few soon
 
     def reserved(self, number: int) -> None:
         """All below this number may be used in this view."""
