@@ -33,6 +33,7 @@ from peerlock.node.wire import (
     Formed,
     Go,
     Message,
+    Next,
     Opened,
     Reform,
     Report,
@@ -586,6 +587,54 @@ def nobody_says_go(patch: Patch) -> None:
     patch.setattr(Mail, "post", post)
 
 
+def first_alone_calls(patch: Patch) -> None:
+    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+        order = lock.order
+        if self._mail.me == order[0]:
+            honest(self, lock, sender, message)
+        elif sender == order[0]:
+            lock.said |= {order[message.place - 1]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_next
+    patch.setattr(Circles, "_receive_next", receive_next)
+
+
+def predecessor_alone_calls(patch: Patch) -> None:
+    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+        order = lock.order
+        if self._mail.me == order[0]:
+            honest(self, lock, sender, message)
+        elif sender == order[message.place - 1]:
+            lock.said |= {order[0]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_next
+    patch.setattr(Circles, "_receive_next", receive_next)
+
+
+def first_alone_says_go(patch: Patch) -> None:
+    def receive_go(self: Circles, lock: Lock, sender: MemberId, message: Go) -> None:
+        if lock.order and sender == lock.order[0]:
+            lock.said |= {lock.order[-1]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_go
+    patch.setattr(Circles, "_receive_go", receive_go)
+
+
+def no_place_while_halted(patch: Patch) -> None:
+    patch.setattr(Circles, "wait", lambda self, lock: None)
+
+
+def newcomers_last(patch: Patch) -> None:
+    def new(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
+        honest(self, member, name, wish._replace(since=self._clock()))
+
+    honest = Homes.open
+    patch.setattr(Homes, "open", new)
+
+
 def not_asked_again(patch: Patch) -> None:
     patch.setattr(Circles, "_ask_again", lambda self, lock: None)
 
@@ -968,6 +1017,33 @@ MUTANTS = (
         "anybody may say Go",
         anybody_says_go,
         "test_circles.test_next_and_go_from_the_wrong_member_are_counted_errors",
+    ),
+    Mutant(
+        "a member asks as soon as the first says so",
+        first_alone_calls,
+        "test_circles.test_a_member_asks_when_the_request_before_its_own_has_come_to_it",
+    ),
+    Mutant(
+        "a member asks as soon as the one before it says so",
+        predecessor_alone_calls,
+        "test_circles.test_a_member_asks_when_the_request_before_its_own_has_come_to_the"
+        "_first",
+    ),
+    Mutant(
+        "everybody asks as soon as the first says so",
+        first_alone_says_go,
+        "test_circles.test_a_user_that_comes_after_the_re_forming_asks_after_the_last_of"
+        "_the_order",
+    ),
+    Mutant(
+        "a user that comes while the circle is formed has no place",
+        no_place_while_halted,
+        "test_circles.test_a_user_that_comes_while_the_circle_is_formed_has_its_place",
+    ),
+    Mutant(
+        "a newcomer waits from when the home hears of it",
+        newcomers_last,
+        "test_homes.test_a_newcomer_that_has_waited_for_longest_asks_first",
     ),
     Mutant("fences do not travel", fence_does_not_travel),
     Mutant("the view is not on top of the fence", no_view_in_fences),

@@ -319,6 +319,90 @@ def test_everybody_else_asks_only_when_everybody_may() -> None:
     assert world.served(holder, [first, newcomer, late]) == [first, newcomer, late]
 
 
+def test_a_member_asks_when_the_request_before_its_own_has_come_to_it() -> None:
+    """Its own request is then the later one in an algorithm with clocks: without that, the
+    member of the lower rank would go first."""
+    world = World(6)
+    world.use(3, 4, 2, wanted=CLOCKED)
+    holder = world.get(2, wanted=CLOCKED)
+    first, second = (world.wait(member, wanted=CLOCKED) for member in (4, 3))
+    world.slow.add((4, 3))
+    late = world.ask(5, wanted=CLOCKED)  # the circle is formed anew
+    world.settle()
+    assert world.lock(4).slots[0].asking and not world.lock(3).slots[0].asking
+    world.hasten(4, 3)
+    world.settle()
+    assert world.lock(3).slots[0].asking
+    assert world.served(holder, [first, second, late]) == [first, second, late]
+
+
+def test_a_member_asks_when_the_request_before_its_own_has_come_to_the_first() -> None:
+    """Where the token is: without that, the later request could be there first."""
+    world = World(6)
+    world.use(2, 3, 4)
+    holder, first, second = world.get(2), world.wait(3), world.wait(4)
+    world.slow.add((3, 2))
+    late = world.ask(5)
+    world.settle()
+    world.slow.remove((3, 2))  # its answer as a member has come by another way, to the home
+    assert not world.lock(4).slots[0].asking
+    world._deliver_kept()
+    world.settle()
+    assert world.lock(4).slots[0].asking
+    assert world.served(holder, [first, second, late]) == [first, second, late]
+
+
+def test_a_user_that_comes_after_the_re_forming_asks_after_the_last_of_the_order() -> None:
+    """Also where the first says sooner than the last that everybody may ask."""
+    world = World(6)
+    world.use(3, 4, 2, wanted=CLOCKED)
+    holder, first = world.get(2, wanted=CLOCKED), world.wait(4, wanted=CLOCKED)
+    world.slow.add((5, 3))
+    newcomer = world.ask(5, wanted=CLOCKED)
+    world.settle()
+    late = world.ask(3, wanted=CLOCKED)
+    world.settle()
+    assert not world.lock(3).slots[0].asking
+    world.hasten(5, 3)
+    world.settle()
+    assert world.served(holder, [first, newcomer, late]) == [first, newcomer, late]
+
+
+def test_a_user_that_comes_while_the_circle_is_formed_has_its_place() -> None:
+    world = World(7)
+    world.use(2, 3, 4)
+    holder = world.get(2)
+    world.slow.add((4, 1))  # what the home waits for
+    early = world.ask(5)
+    world.settle()
+    assert world.lock(3).stage is Stage.HALTED
+    world.now += 0.01
+    first = world.ask(3)
+    world.settle()
+    world.now += 0.01
+    second = world.ask(6)
+    world.settle()
+    world.hasten(4, 1)
+    world.settle()
+    assert world.served(holder, [early, first, second]) == [early, first, second]
+
+
+def test_what_is_answered_once_more_after_the_opening_is_ignored() -> None:
+    world = World(5)
+    world.use(2, 3)
+    holder = world.get(2)
+    world.slow.add((1, 3))  # it has answered, and does not hear that the epoch has begun
+    first = world.ask(4)
+    world.carry()
+    epoch = world[1].homes.epoch_of("x")
+    world.hasten(1, 3)
+    world.step()
+    world.say(3, 1, Formed(world.number, "x", epoch, True, False, 5.0))
+    world.settle()
+    assert world[1].homes.epoch_of("x") == epoch and world.remote_errors == 0
+    assert world.served(holder, [first]) == [first]
+
+
 def test_with_nobody_inside_and_nobody_waiting_all_may_ask_at_once() -> None:
     world = World(4, remember=5.0)
     world.use(2, 3, 4)
@@ -424,6 +508,48 @@ def test_a_name_used_again_and_again_stays_open() -> None:
         world.pass_time(2)
         world.use(2)
     assert world[2].statistics.messages["Open"] == opened
+
+
+def test_a_stopped_member_holds_up_a_name_only_if_it_used_it_of_late() -> None:
+    world = World(4)  # with what is usual
+    world.use(2, 3)
+    world.pass_time(3)  # it has used the name three seconds ago, and others use it still
+    world.use(3)
+    world.still.add(2)
+    world.finish(world.get(3))
+    newcomer = world.get(4)
+    assert newcomer.holds
+    world.finish(newcomer)
+    assert world.remote_errors == 0
+
+
+def test_a_member_that_is_stopped_with_a_name_open_holds_up_that_name_alone() -> None:
+    world = World(4)
+    world.use(2, 3)
+    world.use(3, name="y")
+    world.still.add(2)
+    stuck = world.ask(4)
+    world.settle()
+    assert stuck.waits
+    assert world.get(4, "y").holds  # which it never used
+    world.wake(2)
+    world.settle()
+    assert stuck.holds
+
+
+def test_a_name_used_every_few_seconds_costs_one_round_trip_and_its_going_one_message() -> (
+    None
+):
+    world = World(3)
+    used = []
+    for _ in range(3):
+        carried = [*world.settle()]
+        user = world.ask(2)
+        carried += world.settle()
+        world.finish(user)
+        carried += world.pass_time(4)
+        used.append([type(message).__name__ for message in messages(carried)])
+    assert used == 3 * [["Open", "Opened", "Close"]]
 
 
 def test_taking_an_idle_name_again_costs_one_round_trip() -> None:

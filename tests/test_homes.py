@@ -523,6 +523,18 @@ def test_the_longest_waiting_asks_first_and_newcomers_last(name: str) -> None:
         must_be_served_in_turn(world, name, holder, [*waiters, newcomer])
 
 
+def test_a_newcomer_that_has_waited_for_longest_asks_first() -> None:
+    """The home that it asked stood still, and then died."""
+    world = World(5)
+    world.use(2, 3, 4)
+    holder = world.get(2)
+    world.still.add(1)
+    first, second, third = world.wait(5), world.wait(3), world.wait(4)
+    world.die(1)
+    world.settle()
+    assert world.served(holder, [first, second, third]) == [first, second, third]
+
+
 @pytest.mark.parametrize("name", LOCKS)
 def test_places_are_kept_when_the_holder_dies(name: str) -> None:
     wanted = demand(name)
