@@ -192,9 +192,11 @@ async def test_a_member_whose_connection_is_gone_is_dialled_when_wanted() -> Non
     host = Host(Asked(name, None), Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        host.presence._lines.clear()
+        lines = host.presence._lines
+        await until(lambda: any(line.reason for line in lines.values()))
+        lines.clear()
         host.step(host.node.acquire, "x", Waiter(demand()))
-        await until(lambda: len(host.presence._lines) == 1)
+        await until(lambda: len(lines) == 1)
     finally:
         home.close()
         await host.stop()
