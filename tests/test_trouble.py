@@ -184,3 +184,21 @@ async def test_status_lists_waiters_in_the_order_in_which_they_are_let_in() -> N
         grant.release()
         await asyncio.gather(*tasks)
     assert served == [0, 1, 2]
+
+
+def test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_name() -> None:
+    """Nodes say nothing about it at all; that there is a new view, members pass on once."""
+    world = World(2)
+    everybody = range(3, 1_001)
+    world.join(*everybody)
+    world.settle()
+    world.use(2, 500, 900)
+    holder, waiter = world.get(500), world.wait(900)
+    epoch = world.lock(500).epoch
+    world.join(1_001)
+    assert world.settle() == []
+    world.die(700)
+    assert world.settle() == []
+    assert world.lock(500).epoch == epoch
+    world.finish(holder)
+    assert waiter.holds
