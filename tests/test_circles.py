@@ -490,6 +490,22 @@ def test_idle_names_are_given_back_after_one_or_two_sweeps() -> None:
     assert world.remembers_nothing
 
 
+def test_an_idle_name_is_given_back_at_the_second_tick_although_ticks_vary() -> None:
+    world = World(2)
+    world.use(2)
+    for late in (0.02, -0.02, 0.0, -0.01):
+        world.now += 1.0 + late
+        world[2].tick()
+        world.settle()
+        world.use(2, name="y")  # another one
+    assert list(world[2].locks) == ["y"]
+    world.use(2)
+    for late in (0.02, -0.02):
+        world.now += 1.0 + late
+        world[2].tick()
+    assert not world[2].locks
+
+
 def test_a_name_in_use_is_not_given_back() -> None:
     world = World(2, remember=5.0)
     holder, other = world.get(1), world.ask(2)

@@ -186,7 +186,9 @@ async def test_status_lists_waiters_in_the_order_in_which_they_are_let_in() -> N
     assert served == [0, 1, 2]
 
 
-def test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_name() -> None:
+def test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_name() -> (
+    None
+):
     """Nodes say nothing about it at all; that there is a new view, members pass on once."""
     world = World(2)
     everybody = range(3, 1_001)

@@ -116,6 +116,7 @@ class Homes:
         self._succession = succession
         self._clock = clock
         self._entries: dict[str, Entry] = {}
+        self._forming: dict[str, Entry] = {}  # those of them that wait for answers
         self._used_by: dict[MemberId, dict[str, None]] = {}  # whose deaths concern what
         self._count = 0
         self._taking: Taking | None = None
@@ -130,7 +131,7 @@ class Homes:
     def awaited(self) -> set[MemberId]:
         """Members without whose answers some names do not go on."""
         awaited = set(self._taking.awaited) if self._taking else set()
-        for entry in self._entries.values():
+        for entry in self._forming.values():
             awaited |= entry.awaited or set()
         return awaited
 
@@ -141,10 +142,10 @@ class Homes:
 
     def forget(self) -> None:
         """We are out."""
+        self._settled, self._taking = (), None
         self._entries.clear()
+        self._forming.clear()
         self._used_by.clear()
-        self._taking = None
-        self._settled = ()
 
     def see(self, me: MemberId, view: View, elders_changed: bool) -> None:
         if me != self._me:
@@ -163,9 +164,7 @@ class Homes:
 
     def begin_anew(self) -> None:
         """Our reign was interrupted, and we have not seen by whom: ask everybody."""
-        self._settled, self._taking = (), None
-        self._entries.clear()
-        self._used_by.clear()
+        self.forget()
         self._take_over()
 
     def _give_away(self) -> None:
@@ -216,6 +215,7 @@ class Homes:
 
     def _drop(self, name: str) -> None:
         entry = self._entries.pop(name)
+        self._forming.pop(name, None)
         for member in {*entry.circle, *entry.newcomers}:
             self._no_longer(member, name)
 
@@ -322,6 +322,7 @@ class Homes:
         entry.epoch = Epoch(self._succession.reign(entry.name), self._count)
         entry.awaited = set(entry.circle)
         entry.formed = {}
+        self._forming[entry.name] = entry
         for member in entry.circle:
             self._post(member, Reform(self._view.number, entry.name, entry.epoch))
         self._open_if_all_formed(entry)
@@ -336,6 +337,7 @@ class Homes:
             self._no_longer(member, entry.name)
         entry.circle = circle
         entry.awaited, entry.formed, entry.newcomers = None, {}, {}
+        self._forming.pop(entry.name, None)
         if not circle:
             self._drop(entry.name)
             return
