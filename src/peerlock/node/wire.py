@@ -49,7 +49,8 @@ class Reform(NamedTuple):
 
 
 class Formed(NamedTuple):
-    """To the home: I do not speak any more, and this is how things stand here."""
+    """To the home: I do not speak any more, and this is how things stand here.  It is said
+    again if a user comes before the epoch is opened."""
 
     view: int
     name: str
@@ -130,8 +131,8 @@ class Stale(NamedTuple):
 
 
 class Next(NamedTuple):
-    """In an epoch's order, to the first: it is the turn of this place, as I have entered or
-    asked.  From the first: it is your turn to enter, or to ask."""
+    """To the first and to the next in an epoch's order: it is the turn of this place, as I
+    have entered or asked.  From the first to the next: I have heard so, too."""
 
     name: str
     epoch: Epoch
@@ -139,7 +140,7 @@ class Next(NamedTuple):
 
 
 class Go(NamedTuple):
-    """From the first in that order: everybody may ask."""
+    """From the first and from the last in that order: everybody may ask."""
 
     name: str
     epoch: Epoch
