@@ -1051,3 +1051,19 @@ def test_halted_members_are_halted_until_the_home_says_so() -> None:
     world.ask(3)
     world.settle()
     assert world.lock(2).stage is Stage.HALTED and not world.lock(2).slots
+
+
+def test_a_new_home_that_misses_a_view_with_other_elders_asks_again() -> None:
+    """A member that has seen that view had not answered the first question."""
+    world = World(16)  # 1 and 2 are homes
+    name = world.name_at(2)
+    small = world.next_view(*range(1, 16))  # 1 alone is
+    world.show(3, small)
+    world.nodes[2].homes.begin_anew()  # 2 takes over, and 3 has seen another view
+    world.settle()
+    assert world[2].awaited == {3}
+    world.add(17)
+    world.see(*range(1, 16), 17)
+    world.settle()
+    assert world[2].awaited == set()
+    world.finish(world.get(3, name))

@@ -277,7 +277,9 @@ class Circles:
     def receive_tell(self, sender: MemberId, message: Tell) -> None:
         elders, before = message.elders, message.before
         if elders != self._succession.elders:
-            return  # it sees that it asks in vain when it sees our view
+            # It asks anew when it sees our view; if it misses that, it has to be told.
+            self._post(sender, Stale(self.view, "", self.view))
+            return
         if sender not in elders:
             raise RemoteError(f"{sender} is nobody's home")
         taken = [

@@ -20,6 +20,7 @@ rules that it keeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 from peerlock.core.peer import RemoteError
@@ -326,7 +327,11 @@ class Node:
         name = message.name
         if message.floor > self.view.number:
             raise RemoteError(f"{sender} has seen no view {message.floor}")
-        if self._is_mine(name) and self._succession.reign(name) < message.floor:
+        if not name:  # it has seen other elders, and has not told us what it has open
+            began = self._succession.began if self.me in self._succession.elders else inf
+        else:
+            began = self._succession.reign(name) if self._is_mine(name) else inf
+        if began < message.floor:
             self._succession.begin_anew(self.view)
             self.homes.begin_anew()
 

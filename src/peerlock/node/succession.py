@@ -91,6 +91,11 @@ class Succession:
     def elders(self) -> Elders:
         return self._periods[-1].elders if self._periods else ()
 
+    @property
+    def began(self) -> int:
+        """The first of the views with these elders."""
+        return self._periods[-1].first if self._periods else 0
+
     def home(self, name: str) -> MemberId:
         return home_among(name, self.elders)
 

@@ -120,7 +120,8 @@ class Told(NamedTuple):
 
 
 class Stale(NamedTuple):
-    """To the home: I have seen another home of this name since your reign began."""
+    """To the home: I have seen another home of this name since your reign began.  Without a
+    name: I have seen other elders than those among whom you ask."""
 
     view: int
     name: str
