@@ -18,8 +18,9 @@ it is used; only then are its peers made.  What a member keeps to:
   in its own clock.  In the same way the first and the last say that everybody may (`Go`).
 - **Coming while it is formed.**  A user that comes first here while the circle is formed
   has a place in the order, too: we answer the home once more (`Formed`).
-- **A new home** asks what we have open (`Tell`).  Whatever we want of a home is asked again
-  if the home has changed.
+- **A new home** asks what we have open (`Tell`).  If we have seen other elders than it, we
+  say so (`Stale`), and it asks anew when it has seen our view.  Whatever we want of a home
+  is asked again if the home has changed.
 - **Going.**  A name that has not been used here for a while is given back.
 """
 
