@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from collections.abc import Callable
+from typing import Any, get_args, get_type_hints
 
 from fuzz.source import Source
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.fences import COUNT_BITS
 from peerlock.node.terms import Demand, Terms
-from peerlock.node.wire import MESSAGES, Batch, Open, Refused, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, Report, ToPeer
 
 NAMES = ("x", "y", "z", "", "\x00", "ü" * 300)
 SERVING = [entry for entry in CATALOGUE if entry.serves]
@@ -40,27 +41,57 @@ def forged_terms(source: Source) -> Terms:
 
 def forged(source: Source) -> Any:
     kind: Any = source.choice([*MESSAGES, *[ToPeer] * 12])
-    if kind is ToPeer:
-        terms = forged_terms(source)
-        entry = BY_NAME.get(terms.algorithm, SERVING[0])
-        content = source.some(source.choice(entry.peer.messages))
-        terms = terms._replace(algorithm=entry.name)
-        numbers = source.integer(), source.integer(), source.integer()
-        return ToPeer(name(source), numbers[0], terms, numbers[1], numbers[2], content)
-    if kind is Open:
-        held = forged_terms(source) if source.byte() & 1 else None
-        return Open(name(source), forged_demand(source), held)
-    if kind is Refused:
-        return Refused(name(source), forged_demand(source), "no")
-    hints = [hint for field, hint in get_type_hints(kind).items() if field != "name"]
-    values = [forged_terms(source) if h is Terms else source.integer() for h in hints]
-    return kind(name(source), *values) if "name" in kind._fields else kind()
+    if kind is not ToPeer:
+        return kind(*forged_fields(source, kind))
+    entry = BY_NAME.get(forged_terms(source).algorithm, SERVING[0])
+    content = source.some(source.choice(entry.peer.messages))
+    epoch, numbers = forged_epoch(source), (source.integer(), source.integer())
+    return ToPeer(name(source), epoch, entry.name, *numbers, content)
+
+
+def forged_in(source: Source, view: int) -> Any:
+    """Mostly as if its sender had seen this view."""
+    message = forged(source)
+    if not hasattr(message, "view") or source.byte() >= 224:
+        return message
+    return message._replace(view=view)
+
+
+def forged_fields(source: Source, kind: Any) -> list[Any]:
+    return [forged_value(source, hint) for hint in get_type_hints(kind).values()]
+
+
+def forged_value(source: Source, hint: Any) -> Any:
+    if hint in MAKERS:
+        return MAKERS[hint](source)
+    (part, _) = get_args(hint)  # a tuple of these
+    return tuple(forged_value(source, part) for _ in range(source.byte() % 4))
+
+
+def forged_epoch(source: Source) -> Epoch:
+    """Mostly one that there may be."""
+    byte = source.byte()
+    if byte < 240:
+        return Epoch(1 + byte % 3, 1 + byte // 3 % 8)
+    return Epoch(source.integer(), source.integer())
+
+
+MAKERS: dict[Any, Callable[[Source], Any]] = {
+    int: lambda source: source.integer(),
+    float: lambda source: source.choice((-1.0, 0.0, 0.5, 1e300, float("nan"))),
+    bool: lambda source: bool(source.byte() & 1),
+    str: name,
+    Demand: forged_demand,
+    Terms: forged_terms,
+    Epoch: forged_epoch,
+    Report: lambda source: Report(*forged_fields(source, Report)),
+}
 
 
 def forged_batch(source: Source, to: int, view: int, first: int) -> Batch:
     """In its place in the order of batches, so that somebody looks at it."""
     odd = source.byte()
-    messages = tuple(forged(source) for _ in range(1 + source.byte() % 4))
+    messages = tuple(forged_in(source, view) for _ in range(1 + source.byte() % 4))
     batch = Batch(to, view, first, 0, 0, 0, messages)
     if odd < 192:
         return batch

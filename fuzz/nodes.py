@@ -9,7 +9,7 @@ one story that makes sense, and no node lets two of its own users in where one m
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from fuzz.forger import SERVING, forged_batch, name
@@ -21,7 +21,17 @@ from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand, settle
 from peerlock.node.views import Member, View, must_be_possible
-from peerlock.node.wire import Batch, Go, Message, Open, Opened, Ready
+from peerlock.node.wire import (
+    Batch,
+    Epoch,
+    Formed,
+    Message,
+    Open,
+    Opened,
+    Reform,
+    Tell,
+    Told,
+)
 from peerlock.runtime.codec import LENGTH, Seen, decode, encode
 
 FORGER, BYSTANDER = 3, 4
@@ -71,8 +81,8 @@ class Site:
         self.id = number
         self.users: list[User] = []
         self.inbox: deque[tuple[int, bytes]] = deque()  # from whom, and what
-        self.forged = 0  # messages the forger has sent here in this view
-        self.asked: list[Open] = []  # of the forger
+        self.forged = 0  # messages that the forger has sent here
+        self.asked: list[Message] = []  # of the forger
         self.fenced = self.fence = 0  # the last one, and in which view
 
     def pick(self, source: Source, state: State) -> User | None:
@@ -115,6 +125,7 @@ class World:
         self.now = 0.0
         self.sites = [Site(1, lambda: self.now), Site(2, lambda: self.now)]
         self.view = 1
+        self.opened = 0  # epochs, by the forger
         self.newest_id = BYSTANDER
         everybody = View(1, tuple(Member(i, f"h:{i}", i) for i in (1, 2, 3)))
         for site in self.sites:
@@ -138,7 +149,7 @@ class World:
         """What is sent to the other honest node goes its way; the rest is for nobody."""
         for to, batch in site.node.drain():
             if to == FORGER:
-                site.asked += [m for m in batch.messages if isinstance(m, Open)]
+                site.asked += batch.messages
             for other in self.sites:
                 if other.node.me == to and other is not site:
                     other.inbox.append((site.node.me, encode(batch)))
@@ -163,17 +174,26 @@ class World:
         """The forger does what it should, and what is on its way arrives: without that,
         little would ever happen."""
         for each in self.sites:
-            said: list[Message] = [Ready(), Go()]
-            for asked in each.asked:
-                terms = asked.held or settle(asked.demand, 0)
-                said.append(Opened(asked.name, 1, terms))
-            each.asked.clear()
-            node = each.node
-            batch = Batch(node.me, node.view.number, each.forged + 1, 0, 0, 0, tuple(said))
+            asked, each.asked = each.asked, []
+            node, first = each.node, each.forged + 1
+            said = tuple(reply for message in asked for reply in self.reply(node, message))
+            batch = Batch(node.me, node.view.number, first, 0, 0, 0, said)
             self.hand(each, FORGER, encode(batch))
         for each in (*self.sites, *self.sites):
             self.flush(each)
             self.deliver_all(each)
+
+    def reply(self, node: Node, asked: Message) -> Iterator[Message]:
+        """What an honest member that uses no name says."""
+        view, me = node.view.number, node.me
+        if isinstance(asked, Tell):
+            yield Told(view, asked.question, (), False)
+        elif isinstance(asked, Reform):
+            yield Formed(view, asked.name, asked.epoch, False, False, -1.0)
+        elif isinstance(asked, Open):
+            self.opened += 1
+            epoch, terms = Epoch(view, self.opened), settle(asked.demand, 0)
+            yield Opened(view, asked.name, epoch, terms, (me,), (), (me,))
 
     def forge_bytes(self, site: Site) -> None:
         data = self.source.bytes()
@@ -191,8 +211,8 @@ class World:
                 elif isinstance(frame, Seen):
                     must_be_possible(frame.view)
                     self.show(site, frame.view)
-            if link := site.node._links.get(FORGER):
-                site.forged = link._received
+            link = site.node._mail._links.get(FORGER)
+            site.forged = link._received if link else 0
 
     def deliver(self, site: Site) -> None:
         if site.inbox:

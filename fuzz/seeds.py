@@ -10,13 +10,12 @@ from typing import Any
 from fuzz.forger import SERVING, forged
 from fuzz.frames import WHOLE
 from fuzz.source import Source
-from peerlock.node.terms import Demand, Terms
+from peerlock.node.terms import Demand
 from peerlock.node.views import Member, View
-from peerlock.node.wire import MESSAGES, Batch, Open, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, Open, ToPeer
 from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
 
 LIVES = 60
-TERMS = Terms("naimi-trehel", 0, False, 0)
 
 
 def frames() -> Iterator[bytes]:
@@ -27,7 +26,7 @@ def frames() -> Iterator[bytes]:
         Seen(view),
         Ask(VERSION, "cluster"),
         Told({"locks": [], "members": {"1": None, "2": 0.5}}),
-        Batch(1, 3, 1, 0, 0, 0, (Open("x", Demand("", 2, False), TERMS),)),
+        Batch(1, 3, 1, 0, 0, 0, (Open(3, "x", Demand("", 2, False), 0.5),)),
     ]
     yield from (WHOLE + encode(frame) for frame in firsts)
     generator = Random(1)
@@ -39,7 +38,7 @@ def frames() -> Iterator[bytes]:
     for entry in SERVING:
         for kind in entry.peer.messages:
             content = Source(generator.randbytes(40)).some(kind)
-            message = ToPeer("x", 1, TERMS._replace(algorithm=entry.name), 2, 1, content)
+            message = ToPeer("x", Epoch(1, 1), entry.name, 2, 1, content)
             yield b"\2\3\7" + encode(Batch(1, 3, 1, 0, 0, 0, (message, message)))
 
 

@@ -58,4 +58,6 @@ def pure(nodes: tuple[LockNode, ...]) -> list[Node]:
 def heard(a: Node, b: Node) -> bool:
     if a.view.number != b.view.number or not (a.running and b.running):
         return False
-    return a._links[b.me]._last == b._links[a.me]._received
+    there, here = a._mail._links.get(b.me), b._mail._links.get(a.me)
+    said = there._last if there else 0
+    return said == (here._received if here else 0)

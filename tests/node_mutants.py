@@ -1,24 +1,46 @@
-"""Small errors, put into the node on purpose; the cluster must notice each.
+"""Small errors, put into the node and its host on purpose; the tests must notice each.
 
-A mutant is applied with a monkeypatch.  It is caught when one of the seeds 1, 2, … ends in
-something that must never happen.
+A mutant is applied with a monkeypatch.  Most are caught by the seeds 1, 2, … of whole nodes
+under faults: one of them ends in something that must never happen.  An error that faults
+meet too rarely, or whose effect the judge of the seeds does not watch, is caught by a test
+of the part that it is in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
-from peerlock.node import homes, links, node
+from peerlock.node import circles, homes, links, turnstile
+from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
-from peerlock.node.homes import Homes
+from peerlock.node.homes import Entry, Homes, Wish
 from peerlock.node.links import Link
-from peerlock.node.locks import Lock, Stage, State, Waiter
-from peerlock.node.node import HANDLERS, Node
-from peerlock.node.views import View
-from peerlock.node.wire import Batch, Forget, Go, Message, Ready, Recall
+from peerlock.node.locks import OPEN, Lock, Slot, Stage, State, Waiter
+from peerlock.node.mail import Mail
+from peerlock.node.node import Node
+from peerlock.node.succession import Succession
+from peerlock.node.terms import Demand, Terms, settle
+from peerlock.node.turnstile import Turnstile
+from peerlock.node.views import MemberId, View
+from peerlock.node.wire import (
+    Batch,
+    Close,
+    EpochMessage,
+    Formed,
+    Go,
+    Message,
+    Next,
+    Opened,
+    Reform,
+    Report,
+    Tell,
+    Told,
+    ToPeer,
+)
 
 Patch = pytest.MonkeyPatch
 
@@ -26,71 +48,14 @@ Patch = pytest.MonkeyPatch
 class Mutant(NamedTuple):
     what: str
     apply: Callable[[Patch], None]
-    seeds: int = 600  # so many are tried at most
+    caught_by: str = "seeds"  # or a test, as "module.test"
+    arguments: tuple[Any, ...] = ()  # of that test
 
     def __str__(self) -> str:
         return self.what
 
 
-def hasty_go(patch: Patch) -> None:
-    def receive_ready(self: Node, sender: int, message: Ready) -> None:
-        self._ready.add(sender)
-        if len(self._ready) == 1:
-            for member in self._ranks:
-                self._post(member, Go())
-
-    def receive_go(self: Node, sender: int, message: Go) -> None:
-        self.running = True
-        for lock in list(self.locks.values()):
-            self._serve(lock)
-
-    patch.setitem(HANDLERS, Ready, receive_ready)
-    patch.setitem(HANDLERS, Go, receive_go)
-
-
-def no_barrier(patch: Patch) -> None:
-    see = Node.see
-
-    def see_and_run(self: Node, view: View, me: int | None = None) -> None:
-        before = self.view.number
-        see(self, view, me)
-        if self.member and self.view.number > before:
-            self.running = True
-
-    patch.setattr(Node, "see", see_and_run)
-
-
-def no_counter(patch: Patch) -> None:
-    receive = Node.receive
-
-    def deaf(self: Node, sender: int, batch: Batch) -> None:
-        receive(self, sender, batch._replace(fence=0))
-
-    patch.setattr(Node, "receive", deaf)
-
-
-def no_view_in_fences(patch: Patch) -> None:
-    def enter(self: Fences, number: int) -> None:
-        self.highest, self.limit, self._most = 0, 1 << 52, 1 << 53
-
-    patch.setattr(Fences, "enter", enter)
-
-
-def no_lease(patch: Patch) -> None:
-    patch.setattr(Node, "check_lease", lambda self: True)
-
-
-def holders_left_outside(patch: Patch) -> None:
-    def enter_what_is_held(self: Node) -> None:
-        for lock in list(self.locks.values()):
-            lock.afresh()
-            for holder in lock.holders:
-                holder.slot = None
-            if not lock.holders and not lock.waiters:
-                del self.locks[lock.name]
-        self._ready_if_all_are_in()
-
-    patch.setattr(Node, "_enter_what_is_held", enter_what_is_held)
+# Links and mail
 
 
 def duplicates_accepted(patch: Patch) -> None:
@@ -116,8 +81,8 @@ def one_too_few_resent(patch: Patch) -> None:
 
 
 def acknowledged_too_early(patch: Patch) -> None:
-    def batch(self: Link, to: int, view: int, fences: Fences) -> Batch:
-        sent = honest(self, to, view, fences)
+    def batch(self: Link, to: MemberId, fences: Fences) -> Batch:
+        sent = honest(self, to, fences)
         return sent._replace(received=sent.received + bool(sent.received))
 
     honest = Link.batch
@@ -129,124 +94,461 @@ def nothing_acknowledged(patch: Patch) -> None:
     patch.setattr(Link, "accept", lambda self, b: honest(self, b._replace(received=0)))
 
 
-def nothing_forgotten(patch: Patch) -> None:
-    patch.setattr(Node, "_sweep", lambda self: None)
+def acknowledgements_not_repeated(patch: Patch) -> None:
+    def accept(self: Link, batch: Batch) -> tuple[Message, ...]:
+        told = self._told
+        messages = honest(self, batch)
+        self._told = told
+        return messages
+
+    honest = Link.accept
+    patch.setattr(Link, "accept", accept)
 
 
-def nothing_switched(patch: Patch) -> None:
-    for module in (node, homes):
-        patch.setattr(module, "must_switch", lambda wanted, terms: False)
+def nothing_reminded_of(patch: Patch) -> None:
+    patch.setattr(Link, "remind", lambda self: False)
 
 
-def recall_ignored(patch: Patch) -> None:
-    patch.setitem(HANDLERS, Recall, lambda self, sender, message: None)
+def links_restart_at_a_view(patch: Patch) -> None:
+    def see(self: Mail, me: MemberId, view: View) -> None:
+        self._links.clear()
+        honest(self, me, view)
+
+    honest = Mail.see
+    patch.setattr(Mail, "see", see)
 
 
-def recall_obeyed_too_soon(patch: Patch) -> None:
-    def wind_up(self: Node, lock: Lock) -> None:
-        reopening = lock.switching
-        self._close(lock)
-        lock.stage = Stage.OPENING if reopening else lock.stage
-
-    patch.setattr(Node, "_wind_up", wind_up)
+def early_batches_dropped(patch: Patch) -> None:
+    patch.setattr(Mail, "_keep_if_early", lambda self, sender, batch: None)
 
 
-def openers_forgotten(patch: Patch) -> None:
-    close = Homes.close
+def few_early_batches_kept(patch: Patch) -> None:
+    def keep(self: Mail, sender: MemberId, batch: Batch) -> None:
+        honest(self, sender, batch)
+        del self._early[:-8]
 
-    def close_for_all(self: Homes, member: int, name: str, epoch: int) -> None:
-        entry = self._entries.get(name)
-        if entry and entry.epoch == epoch:
-            entry.openers = {member}
-        close(self, member, name, epoch)
-
-    patch.setattr(Homes, "close", close_for_all)
+    honest = Mail._keep_if_early
+    patch.setattr(Mail, "_keep_if_early", keep)
 
 
-def epochs_never_grow(patch: Patch) -> None:
-    honest = Homes.open
-
-    def open_again(self: Homes, *arguments: Any) -> None:
-        self._epoch = 0
-        honest(self, *arguments)
-
-    patch.setattr(Homes, "open", open_again)
+def nothing_is_ahead(patch: Patch) -> None:
+    patch.setattr(Mail, "is_ahead", lambda self, sender, message: False)
 
 
-def newer_batches_dropped(patch: Patch) -> None:
-    receive = Node.receive
+def what_is_ahead_is_overtaken(patch: Patch) -> None:
+    def is_ahead(self: Mail, sender: MemberId, message: Message) -> bool:
+        if getattr(message, "view", 0) <= self._seen:
+            return False
+        self._ahead.setdefault(sender, deque()).append(message)
+        return True
 
-    def forgetful(self: Node, sender: int, batch: Batch) -> None:
-        if batch.view <= self.view.number:
-            receive(self, sender, batch)
-
-    patch.setattr(Node, "receive", forgetful)
-
-
-def older_batches_accepted(patch: Patch) -> None:
-    receive = Node.receive
-
-    def careless(self: Node, sender: int, batch: Batch) -> None:
-        if sender in self._links and batch.view < self.view.number:
-            batch = batch._replace(view=self.view.number)
-        receive(self, sender, batch)
-
-    patch.setattr(Node, "receive", careless)
+    patch.setattr(Mail, "is_ahead", is_ahead)
 
 
-def last_waiter_dropped(patch: Patch) -> None:
-    see = Node.see
+def what_is_ahead_is_dropped(patch: Patch) -> None:
+    def is_ahead(self: Mail, sender: MemberId, message: Message) -> bool:
+        return bool(getattr(message, "view", 0) > self._seen)
 
-    def careless(self: Node, view: View, me: int | None = None) -> None:
-        for lock in self.locks.values():
-            if len(lock.waiters) > 1:
-                lock.waiters.pop()
-        see(self, view, me)
-
-    patch.setattr(Node, "see", careless)
+    patch.setattr(Mail, "is_ahead", is_ahead)
 
 
-def writer_by_a_readers_grant(patch: Patch) -> None:
-    take = Node.take
+def former_self_addressed(patch: Patch) -> None:
+    def careless(self: Mail, sender: MemberId, batch: Batch) -> Iterable[Message]:
+        return honest(self, sender, batch._replace(to=self.me))
 
-    def careless(self: Node, name: str, waiter: Waiter) -> bool:
-        lock = self.locks.get(name)
-        if lock and lock.free:
-            lock.free.shared = waiter.demand.shared
-        return take(self, name, waiter)
-
-    patch.setattr(Node, "take", careless)
+    honest = Mail.accept
+    patch.setattr(Mail, "accept", careless)
 
 
-def given_up_and_kept(patch: Patch) -> None:
-    def let_go(self: Node, lock: Lock) -> None:
-        if lock.waiters or lock.recalled:
-            honest(self, lock)
+def the_dead_are_heard(patch: Patch) -> None:
+    def careless(self: Mail, sender: MemberId, batch: Batch) -> Iterable[Message]:
+        if self._members and sender < self._seen:
+            self._members |= {sender}
+        return honest(self, sender, batch)
 
-    honest = Node._let_go
-    patch.setattr(Node, "_let_go", let_go)
+    honest = Mail.accept
+    patch.setattr(Mail, "accept", careless)
 
 
 def full_links_never_looked_at(patch: Patch) -> None:
     patch.setattr(links, "FULL", 3)
-    patch.setattr(Node, "_look_at_full_links", lambda self: None)
+    patch.setattr(Turnstile, "go_on", lambda self: None)
 
 
-def forgetting_ignored(patch: Patch) -> None:
-    patch.setitem(HANDLERS, Forget, lambda self, sender, message: None)
+# Homes and reigns
 
 
-def former_self_addressed(patch: Patch) -> None:
-    receive = Node.receive
+def no_floor(patch: Patch) -> None:
+    patch.setattr(Succession, "floor", lambda self, name: 0)
 
-    def careless(self: Node, sender: int, batch: Batch) -> None:
-        receive(self, sender, batch._replace(to=self.me))
 
-    patch.setattr(Node, "receive", careless)
+def no_reign_in_epochs(patch: Patch) -> None:
+    patch.setattr(Succession, "reign", lambda self, name: 1)
+    patch.setattr(Succession, "floor", lambda self, name: 0)
+
+
+def epochs_never_grow(patch: Patch) -> None:
+    def reform(self: Homes, entry: Entry) -> None:
+        self._count = 0
+        honest(self, entry)
+
+    honest = Homes._reform
+    patch.setattr(Homes, "_reform", reform)
+
+
+def stale_ignored(patch: Patch) -> None:
+    patch.setattr(Node, "_receive_stale", lambda self, sender, message: None)
+
+
+def stale_and_nobody_asked(patch: Patch) -> None:
+    patch.setattr(Homes, "begin_anew", lambda self: None)
+
+
+def former_homes_obeyed(patch: Patch) -> None:
+    def is_home(self: Circles, sender: MemberId, name: str) -> bool:
+        return self._succession.was_home(name, sender)
+
+    patch.setattr(Circles, "_is_home", is_home)
+
+
+def names_never_given_away(patch: Patch) -> None:
+    def take_over(self: Homes) -> None:
+        entries, used_by = self._entries.copy(), self._used_by.copy()
+        honest(self)
+        self._entries, self._used_by = entries, used_by
+
+    honest = Homes._take_over
+    patch.setattr(Homes, "_give_away", lambda self: None)
+    patch.setattr(Homes, "_take_over", take_over)
+
+
+def taken_over_when_one_has_told(patch: Patch) -> None:
+    def told(self: Homes, member: MemberId, message: Told) -> None:
+        if self._taking:
+            self._taking.awaited &= {member}
+        honest(self, member, message)
+
+    honest = Homes.told
+    patch.setattr(Homes, "told", told)
+
+
+def nobody_asked_at_all(patch: Patch) -> None:
+    def take_over(self: Homes) -> None:
+        self._settled = self._succession.elders
+
+    patch.setattr(Homes, "_take_over", take_over)
+
+
+def wishes_forgotten_meanwhile(patch: Patch) -> None:
+    def taken(self: Homes) -> None:
+        if self._taking:
+            self._taking.wishes.clear()
+        honest(self)
+
+    honest = Homes._taken_if_all_told
+    patch.setattr(Homes, "_taken_if_all_told", taken)
+
+
+def answers_to_older_questions(patch: Patch) -> None:
+    def told(self: Homes, member: MemberId, message: Told) -> None:
+        if self._taking and member in self._taking.awaited:
+            message = message._replace(question=self._taking.question)
+        honest(self, member, message)
+
+    honest = Homes.told
+    patch.setattr(Homes, "told", told)
+
+
+def tell_answered_among_other_elders(patch: Patch) -> None:
+    def receive_tell(self: Circles, sender: MemberId, message: Tell) -> None:
+        honest(self, sender, message._replace(elders=self._succession.elders))
+
+    honest = Circles.receive_tell
+    patch.setattr(Circles, "receive_tell", receive_tell)
+
+
+def the_halted_not_reported(patch: Patch) -> None:
+    def reports(self: Circles, locks: list[Lock]) -> Iterator[Report]:
+        return honest(self, [lock for lock in locks if lock.stage is OPEN])
+
+    honest = Circles._reports
+    patch.setattr(Circles, "_reports", reports)
+
+
+def adopted_although_one_is_missing(patch: Patch) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+        newest = max(reports.values(), key=lambda report: report.epoch)
+        here = tuple(member for member in newest.circle if member in reports)
+        honest(self, name, {m: r._replace(circle=here) for m, r in reports.items()})
+
+    honest = Homes._adopt
+    patch.setattr(Homes, "_adopt", adopt)
+
+
+def adopted_although_epochs_differ(patch: Patch) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+        newest = max(reports.values(), key=lambda report: report.epoch)
+        circle = (*newest.circle, *sorted(set(reports) - set(newest.circle)))
+        newest = newest._replace(circle=circle)
+        honest(self, name, dict.fromkeys(reports, newest))
+
+    honest = Homes._adopt
+    patch.setattr(Homes, "_adopt", adopt)
+
+
+def adopted_although_one_is_halted(patch: Patch) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+        honest(self, name, {m: r._replace(speaks=True) for m, r in reports.items()})
+
+    honest = Homes._adopt
+    patch.setattr(Homes, "_adopt", adopt)
+
+
+# Homes and circles
+
+
+def opened_when_one_has_formed(patch: Patch) -> None:
+    def formed(self: Homes, member: MemberId, message: Formed) -> None:
+        entry = self._entries.get(message.name)
+        if entry and entry.awaited and entry.epoch == message.epoch:
+            for other in entry.awaited:
+                nothing = message._replace(holds=False, waited=-1.0)
+                entry.formed[other] = nothing, self._clock()
+            entry.awaited &= {member}
+        honest(self, member, message)
+
+    honest = Homes.formed
+    patch.setattr(Homes, "formed", formed)
+
+
+def formed_of_another_epoch(patch: Patch) -> None:
+    def formed(self: Homes, member: MemberId, message: Formed) -> None:
+        entry = self._entries.get(message.name)
+        if entry is not None:
+            message = message._replace(epoch=entry.epoch)
+        honest(self, member, message)
+
+    honest = Homes.formed
+    patch.setattr(Homes, "formed", formed)
+
+
+def the_dead_are_waited_for(patch: Patch) -> None:
+    def bury(self: Homes, gone: MemberId) -> None:
+        for name in self._used_by.get(gone, ()):
+            if self._entries[name].forming:
+                self._used_by.pop(gone)
+                return
+        honest(self, gone)
+
+    honest = Homes._bury
+    patch.setattr(Homes, "_bury", bury)
+
+
+def a_death_re_forms_nothing(patch: Patch) -> None:
+    def bury(self: Homes, gone: MemberId) -> None:
+        for name in self._used_by.get(gone, ()):
+            entry = self._entries[name]
+            if not entry.forming:
+                entry.circle = tuple(m for m in entry.circle if m != gone)
+        honest(self, gone)
+
+    honest = Homes._bury
+    patch.setattr(Homes, "_bury", bury)
+
+
+def newcomers_dropped_while_forming(patch: Patch) -> None:
+    def open_(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
+        entry = self._entries.get(name)
+        if entry is None or not entry.forming:
+            honest(self, member, name, wish)
+
+    honest = Homes.open
+    patch.setattr(Homes, "open", open_)
+
+
+def changed_opened(change: Callable[[Opened], Opened]) -> Callable[[Patch], None]:
+    """A home that says something else when it opens an epoch."""
+
+    def apply(patch: Patch) -> None:
+        def post(self: Mail, member: MemberId, message: Message) -> None:
+            honest(
+                self, member, change(message) if isinstance(message, Opened) else message
+            )
+
+        honest = Mail.post
+        patch.setattr(Mail, "post", post)
+
+    return apply
+
+
+order_ignored = changed_opened(
+    lambda opened: opened._replace(waiters=tuple(sorted(opened.waiters)))
+)
+the_longest_waiting_last = changed_opened(
+    lambda opened: opened._replace(waiters=opened.waiters[::-1])
+)
+holders_not_first = changed_opened(
+    lambda opened: opened._replace(holders=(), waiters=opened.waiters + opened.holders)
+)
+holders_not_named = changed_opened(lambda opened: opened._replace(holders=()))
+waiters_not_named = changed_opened(lambda opened: opened._replace(waiters=()))
+
+
+def newcomers_before_waiters(patch: Patch) -> None:
+    def formed(self: Homes, member: MemberId, message: Formed) -> None:
+        honest(self, member, message._replace(waited=-1.0))
+
+    honest = Homes.formed
+    patch.setattr(Homes, "formed", formed)
+
+
+def waiting_not_told(patch: Patch) -> None:
+    patch.setattr(Circles, "_waited", lambda self, lock: 0.0 if lock.waiters else -1.0)
+
+
+def closed_in_an_old_epoch(patch: Patch) -> None:
+    def receive_close(self: Node, sender: MemberId, message: Close) -> None:
+        if message.name in self.homes._entries:
+            message = message._replace(epoch=self.homes.epoch_of(message.name))
+        honest(self, sender, message)
+
+    honest = Node._receive_close
+    patch.setattr(Node, "_receive_close", receive_close)
+
+
+def one_closes_for_all(patch: Patch) -> None:
+    def close(self: Homes, member: MemberId, name: str, epoch: Any) -> None:
+        entry = self._entries.get(name)
+        if entry and entry.epoch == epoch and not entry.forming:
+            self._drop(name)
+
+    patch.setattr(Homes, "close", close)
+
+
+def terms_of_the_newest(patch: Patch) -> None:
+    def let_in(self: Homes, entry: Entry, used: bool) -> dict[MemberId, Wish]:
+        for wish in entry.newcomers.values():
+            entry.terms = settle(wish.demand, 0)
+        return honest(self, entry, used)
+
+    honest = Homes._let_in
+    patch.setattr(Homes, "_let_in", let_in)
+    patch.setattr(Homes, "_objection", staticmethod(lambda terms, wanted: ""))
+
+
+def nothing_switched(patch: Patch) -> None:
+    def never(wanted: Demand, terms: Terms) -> bool:
+        return False
+
+    for module in (turnstile, homes):
+        patch.setattr(module, "must_switch", never)
+
+
+def anything_goes(patch: Patch) -> None:
+    for module in (turnstile, homes):
+        patch.setattr(module, "objection", lambda wanted, terms: "")
+
+
+# Members of circles
+
+
+def formed_and_speaking_on(patch: Patch) -> None:
+    """It answers Formed, and neither falls silent nor stops listening."""
+
+    def receive_reform(self: Circles, sender: MemberId, message: Reform) -> None:
+        lock = self.locks.get(message.name)
+        halt = Lock.halt
+        with pytest.MonkeyPatch.context() as briefly:
+            briefly.setattr(Lock, "halt", lambda _: None)
+            honest(self, sender, message)
+        if lock is not None and lock.stage is Stage.SHUT:
+            halt(lock)
+
+    def receive_in_epoch(self: Circles, sender: MemberId, message: EpochMessage) -> None:
+        lock = self.locks.get(message.name)
+        if lock and lock.stage is Stage.HALTED and message.epoch == lock.epoch:
+            lock.stage = OPEN
+            try:
+                in_epoch(self, sender, message)
+            finally:
+                lock.stage = Stage.HALTED if lock.stage is OPEN else lock.stage
+        else:
+            in_epoch(self, sender, message)
+
+    honest, in_epoch = Circles.receive_reform, Circles.receive_in_epoch
+    patch.setattr(Circles, "receive_reform", receive_reform)
+    patch.setattr(Circles, "receive_in_epoch", receive_in_epoch)
+
+
+def older_epochs_accepted(patch: Patch) -> None:
+    def receive(self: Circles, sender: MemberId, message: EpochMessage) -> None:
+        lock = self.locks.get(message.name)
+        if lock and lock.stage is OPEN and message.epoch < lock.epoch:
+            message = message._replace(epoch=lock.epoch)
+        honest(self, sender, message)
+
+    honest = Circles.receive_in_epoch
+    patch.setattr(Circles, "receive_in_epoch", receive)
+
+
+def early_messages_dropped(patch: Patch) -> None:
+    def receive(self: Circles, sender: MemberId, message: EpochMessage) -> None:
+        lock = self.locks.get(message.name)
+        if lock and lock.stage is OPEN:
+            honest(self, sender, message)
+
+    honest = Circles.receive_in_epoch
+    patch.setattr(Circles, "receive_in_epoch", receive)
+
+
+def older_epochs_opened(patch: Patch) -> None:
+    def receive(self: Circles, sender: MemberId, message: Opened) -> None:
+        lock = self.locks.get(message.name)
+        if lock and lock.stage is Stage.HALTED and message.epoch < lock.forming:
+            lock.forming = message.epoch
+        honest(self, sender, message)
+
+    honest = Circles.receive_opened
+    patch.setattr(Circles, "receive_opened", receive)
+
+
+def holding_not_told(patch: Patch) -> None:
+    def post(self: Mail, member: MemberId, message: Message) -> None:
+        if isinstance(message, Formed):
+            message = message._replace(holds=False)
+        honest(self, member, message)
+
+    honest = Mail.post
+    patch.setattr(Mail, "post", post)
+
+
+def the_waiting_dropped_from_the_circle(patch: Patch) -> None:
+    def post(self: Mail, member: MemberId, message: Message) -> None:
+        if isinstance(message, Formed):
+            message = message._replace(stays=message.holds)
+        honest(self, member, message)
+
+    honest = Mail.post
+    patch.setattr(Mail, "post", post)
+
+
+def used_again_and_given_back(patch: Patch) -> None:
+    def receive_reform(self: Circles, sender: MemberId, message: Reform) -> None:
+        lock = self.locks.get(message.name)
+        if lock and lock.closing and not lock.holders:
+            lock.shut()
+        honest(self, sender, message)
+
+    honest = Circles.receive_reform
+    patch.setattr(Circles, "receive_reform", receive_reform)
+
+
+def holders_left_outside(patch: Patch) -> None:
+    patch.setattr(Turnstile, "enter", lambda self, lock: None)
 
 
 def one_permit_for_all_holders(patch: Patch) -> None:
-    def enter(self: Node, lock: Lock) -> None:
+    def enter(self: Turnstile, lock: Lock) -> None:
         slot = lock.slots[0]
         for holder in lock.holders:
             if not slot.users:
@@ -255,93 +557,529 @@ def one_permit_for_all_holders(patch: Patch) -> None:
             holder.slot = slot
             slot.users += 1
 
-    patch.setattr(Node, "_enter", enter)
+    patch.setattr(Turnstile, "enter", enter)
 
 
-def ready_for_good(patch: Patch) -> None:
-    see = Node.see
+def next_before_we_are_in(patch: Patch) -> None:
+    def see_who_is_in(self: Circles, lock: Lock) -> None:
+        if lock.place >= 0:
+            place, lock.place = lock.place, -1
+            self._pass_on(lock, place)
 
-    def careless(self: Node, view: View, me: int | None = None) -> None:
-        ready = set(self._ready)
-        see(self, view, me)
-        self._ready |= ready & set(self._ranks)
-
-    patch.setattr(Node, "see", careless)
+    patch.setattr(Circles, "see_who_is_in", see_who_is_in)
 
 
-def homes_never_afresh(patch: Patch) -> None:
-    def afresh(self: Homes, members: Iterable[int]) -> None:
-        self._ranks = {member: rank for rank, member in enumerate(members)}
+def no_waiting_for_go(patch: Patch) -> None:
+    def opened(self: Turnstile, lock: Lock) -> None:
+        lock.running = True
+        honest(self, lock)
 
-    patch.setattr(Homes, "afresh", afresh)
+    honest = Turnstile.opened
+    patch.setattr(Turnstile, "opened", opened)
+
+
+def nobody_says_go(patch: Patch) -> None:
+    def post(self: Mail, member: MemberId, message: Message) -> None:
+        if not isinstance(message, Go) or member == self.me:
+            honest(self, member, message)
+
+    honest = Mail.post
+    patch.setattr(Mail, "post", post)
+
+
+def first_alone_calls(patch: Patch) -> None:
+    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+        order = lock.order
+        if self._mail.me == order[0]:
+            honest(self, lock, sender, message)
+        elif sender == order[0]:
+            lock.said |= {order[message.place - 1]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_next
+    patch.setattr(Circles, "_receive_next", receive_next)
+
+
+def predecessor_alone_calls(patch: Patch) -> None:
+    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+        order = lock.order
+        if self._mail.me == order[0]:
+            honest(self, lock, sender, message)
+        elif sender == order[message.place - 1]:
+            lock.said |= {order[0]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_next
+    patch.setattr(Circles, "_receive_next", receive_next)
+
+
+def first_alone_says_go(patch: Patch) -> None:
+    def receive_go(self: Circles, lock: Lock, sender: MemberId, message: Go) -> None:
+        if lock.order and sender == lock.order[0]:
+            lock.said |= {lock.order[-1]}
+            honest(self, lock, sender, message)
+
+    honest = Circles._receive_go
+    patch.setattr(Circles, "_receive_go", receive_go)
+
+
+def no_place_while_halted(patch: Patch) -> None:
+    patch.setattr(Circles, "wait", lambda self, lock: None)
+
+
+def newcomers_last(patch: Patch) -> None:
+    def new(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
+        honest(self, member, name, wish._replace(since=self._clock()))
+
+    honest = Homes.open
+    patch.setattr(Homes, "open", new)
+
+
+def not_asked_again(patch: Patch) -> None:
+    patch.setattr(Circles, "_ask_again", lambda self, lock: None)
+
+
+def closing_for_ever(patch: Patch) -> None:
+    """What was given back to a home that died is not given back to the next one."""
+
+    def rest(self: Circles, lock: Lock) -> None:
+        lock.closing = True
+
+    def receive_tell(self: Circles, sender: MemberId, message: Tell) -> None:
+        with pytest.MonkeyPatch.context() as briefly:
+            briefly.setattr(Circles, "rest", rest)
+            honest(self, sender, message)
+
+    honest = Circles.receive_tell
+    patch.setattr(Circles, "receive_tell", receive_tell)
+
+
+def the_used_given_back(patch: Patch) -> None:
+    def close(self: Circles) -> None:
+        for lock in list(self.locks.values()):
+            if lock.stage is OPEN and len(lock.circle) == 1 and lock.holders:
+                self._close(lock)
+        honest(self)
+
+    honest = Circles.sweep
+    patch.setattr(Circles, "sweep", close)
+
+
+def given_back_at_once(patch: Patch) -> None:
+    def sweep(self: Circles) -> None:
+        honest(self)
+        honest(self)
+
+    honest = Circles.sweep
+    patch.setattr(Circles, "sweep", sweep)
+
+
+def nothing_given_back(patch: Patch) -> None:
+    patch.setattr(Circles, "sweep", lambda self: None)
+
+
+def spoken_for_another(patch: Patch) -> None:
+    """A message is taken for one of the algorithm whoever in the circle it is from."""
+
+    def to_peer(self: Circles, lock: Lock, rank: int, message: ToPeer) -> None:
+        honest(self, lock, (message.sender - 1) // len(lock.slots), message)
+
+    honest = Circles._to_peer
+    patch.setattr(Circles, "_to_peer", to_peer)
+
+
+def any_home_will_do(patch: Patch) -> None:
+    patch.setattr(Circles, "_is_home", lambda self, sender, name: True)
+
+
+def anybody_says_go(patch: Patch) -> None:
+    def receive_go(self: Circles, lock: Lock, sender: MemberId, message: Go) -> None:
+        lock.running, lock.order = True, ()
+        self.turnstile.serve(lock)
+
+    patch.setattr(Circles, "_receive_go", receive_go)
+
+
+def only_the_first_reports(patch: Patch) -> None:
+    patch.setattr(circles, "REPORTS", 1)
+
+    def told(self: Homes, member: MemberId, message: Told) -> None:
+        if self._taking and member in self._taking.awaited:
+            honest(self, member, message._replace(more=False))
+
+    honest = Homes.told
+    patch.setattr(Homes, "told", told)
+
+
+# Fences
+
+
+def fence_does_not_travel(patch: Patch) -> None:
+    patch.setattr(Fences, "hear", lambda self, view, fence, limit: None)
+
+
+def no_view_in_fences(patch: Patch) -> None:
+    def enter(self: Fences, number: int) -> None:
+        highest = self.highest
+        honest(self, number)
+        self.highest = highest
+
+    honest = Fences.enter
+    patch.setattr(Fences, "enter", enter)
+
+
+# Probes
+
+
+def probe_ignores_waiters(patch: Patch) -> None:
+    def users(self: Lock) -> tuple[int, int]:
+        return len(self.holders), sum(h.demand.shared for h in self.holders)
+
+    patch.setattr(Lock, "users", users)
+
+
+def probes_in_each_others_way(patch: Patch) -> None:
+    def users(self: Lock) -> tuple[int, int]:
+        every = [*self.holders, *self.waiters]
+        return len(every), sum(user.demand.shared for user in every)
+
+    patch.setattr(Lock, "users", users)
+
+
+def probe_not_repeated(patch: Patch) -> None:
+    def opened(self: Turnstile, lock: Lock) -> None:
+        self.serve(lock)
+
+    patch.setattr(Turnstile, "opened", opened)
+
+
+# The turnstile
+
+
+def no_lease(patch: Patch) -> None:
+    patch.setattr(Node, "check_lease", lambda self: True)
+
+
+def last_waiter_dropped(patch: Patch) -> None:
+    def opened(self: Turnstile, lock: Lock) -> None:
+        if len(lock.waiters) > 1:
+            lock.waiters.pop()
+        honest(self, lock)
+
+    honest = Turnstile.opened
+    patch.setattr(Turnstile, "opened", opened)
+
+
+def writer_by_a_readers_grant(patch: Patch) -> None:
+    def careless(self: Turnstile, name: str, waiter: Waiter) -> bool:
+        lock = self._locks.get(name)
+        if lock and lock.free:
+            lock.free.shared = waiter.demand.shared
+        return honest(self, name, waiter)
+
+    honest = Turnstile.take
+    patch.setattr(Turnstile, "take", careless)
+
+
+def given_up_and_kept(patch: Patch) -> None:
+    def let_go(self: Turnstile, lock: Lock) -> None:
+        if lock.waiters:
+            honest(self, lock)
+
+    honest = Turnstile._let_go
+    patch.setattr(Turnstile, "_let_go", let_go)
 
 
 def granted_after_giving_up(patch: Patch) -> None:
-    def give_up(self: Node, waiter: Waiter) -> bool:
+    def give_up(self: Turnstile, waiter: Waiter) -> bool:
         waits = waiter.state is State.WAITING
         waiter.state = State.GAVE_UP if waits else waiter.state
         return waits
 
-    patch.setattr(Node, "give_up", give_up)
-
-
-def anything_goes(patch: Patch) -> None:
-    for module in (node, homes):
-        patch.setattr(module, "objection", lambda wanted, terms: "")
-
-
-def only_one_reopens(patch: Patch) -> None:
-    close = Homes.close
-
-    def careless(self: Homes, member: int, name: str, epoch: int) -> None:
-        if entry := self._entries.get(name):
-            entry.pending = entry.pending[:1]
-        close(self, member, name, epoch)
-
-    patch.setattr(Homes, "close", careless)
+    patch.setattr(Turnstile, "give_up", give_up)
 
 
 def rests_for_ever(patch: Patch) -> None:
-    let_go = Node._let_go
+    def lazy(self: Turnstile, lock: Lock) -> None:
+        honest(self, lock)
+        self.resting.clear()
 
-    def lazy(self: Node, lock: Lock) -> None:
-        let_go(self, lock)
-        self._resting.clear()
+    honest = Turnstile._let_go
+    patch.setattr(Turnstile, "_let_go", lazy)
 
-    patch.setattr(Node, "_let_go", lazy)
+
+def handed_over_for_ever(patch: Patch) -> None:
+    def room(self: Turnstile, lock: Lock, shared: bool) -> Slot | None:
+        for slot in lock.slots:
+            fits = slot.shared == shared and (shared or not slot.users)
+            if slot.here and slot.started and fits:
+                return slot
+        return None
+
+    patch.setattr(Turnstile, "_room", room)
+
+
+def last_come_first_served(patch: Patch) -> None:
+    def let_in(self: Turnstile, lock: Lock) -> None:
+        lock.waiters.reverse()
+        honest(self, lock)
+        lock.waiters.reverse()
+
+    honest = Turnstile._let_in_whom_we_can
+    patch.setattr(Turnstile, "_let_in_whom_we_can", let_in)
 
 
 MUTANTS = (
-    Mutant("the first member says Go when one is ready", hasty_go),
-    Mutant("those who wait do not wait for Go", no_barrier),
-    Mutant("the highest fence does not travel", no_counter),
-    Mutant("the view is not on top of the fence", no_view_in_fences),
-    Mutant("the lease is not looked at", no_lease),
-    Mutant("the holders do not enter the new view", holders_left_outside),
     Mutant("what comes twice is taken twice", duplicates_accepted),
     Mutant("nothing is resent", nothing_resent),
     Mutant("the oldest message is not resent", one_too_few_resent),
     Mutant("more is acknowledged than came", acknowledged_too_early),
     Mutant("acknowledgements are not heard", nothing_acknowledged),
-    Mutant("nothing is forgotten", nothing_forgotten),
-    Mutant("readers need no other terms", nothing_switched),
-    Mutant("a recall is ignored", recall_ignored),
-    Mutant("a recall is obeyed while somebody holds", recall_obeyed_too_soon),
-    Mutant("one closes for all", openers_forgotten),
+    Mutant(
+        "acknowledgements are not repeated",
+        acknowledgements_not_repeated,
+        "test_mail.test_an_acknowledgement_that_was_lost_is_repeated",
+    ),
+    Mutant(
+        "what goes unanswered is not repeated",
+        nothing_reminded_of,
+        "test_mail.test_the_last_batch_on_a_live_connection_is_not_lost_in_silence",
+    ),
+    Mutant("links start again at a view", links_restart_at_a_view),
+    Mutant("batches of members not seen yet are dropped", early_batches_dropped),
+    Mutant(
+        "only the last 8 early batches are kept",
+        few_early_batches_kept,
+        "test_mail.test_all_early_batches_are_kept_in_order",
+    ),
+    Mutant("messages of views to come are handled at once", nothing_is_ahead),
+    Mutant(
+        "messages of views to come are overtaken",
+        what_is_ahead_is_overtaken,
+        "test_mail.test_what_comes_after_a_kept_message_does_not_overtake_it",
+    ),
+    Mutant("messages of views to come are dropped", what_is_ahead_is_dropped),
+    Mutant("batches for a former self are accepted", former_self_addressed),
+    Mutant("members that are out are heard", the_dead_are_heard),
+    Mutant("a link that was full stays full", full_links_never_looked_at),
+    Mutant(
+        "the floor is ignored",
+        no_floor,
+        "test_circles.test_the_word_of_a_reign_below_the_floor_is_answered_with_stale",
+    ),
+    Mutant("epochs are not on top of the reign", no_reign_in_epochs),
     Mutant("epochs do not grow", epochs_never_grow),
-    Mutant("batches from newer views are dropped", newer_batches_dropped),
-    Mutant("batches from older views are accepted", older_batches_accepted),
-    Mutant("a waiter is dropped when a view comes", last_waiter_dropped),
+    Mutant(
+        "a home ignores Stale",
+        stale_ignored,
+        "test_homes.test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign",
+    ),
+    Mutant(
+        "a home that is stale asks nobody",
+        stale_and_nobody_asked,
+        "test_homes.test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign",
+    ),
+    Mutant(
+        "the word of a former home counts",
+        former_homes_obeyed,
+        "test_circles.test_a_refusal_of_a_home_that_is_none_any_more_is_ignored",
+    ),
+    Mutant(
+        "names are not given away",
+        names_never_given_away,
+        "test_homes.test_a_home_that_moves_away_and_back_begins_a_new_reign",
+    ),
+    Mutant("a home begins when one has told", taken_over_when_one_has_told),
+    Mutant("a new home asks nobody", nobody_asked_at_all),
+    Mutant("wishes are forgotten while members tell", wishes_forgotten_meanwhile),
+    Mutant(
+        "answers to older questions count",
+        answers_to_older_questions,
+        "test_homes.test_what_was_told_to_an_older_question_is_no_answer_to_the_newer",
+    ),
+    Mutant(
+        "Tell is answered among other elders",
+        tell_answered_among_other_elders,
+        "test_circles.test_a_tell_among_other_elders_than_ours_is_not_answered",
+    ),
+    Mutant("circles that re-form are not reported", the_halted_not_reported),
+    Mutant("only the first reports count", only_the_first_reports),
+    Mutant("adopted although one is missing", adopted_although_one_is_missing),
+    Mutant(
+        "adopted although epochs differ",
+        adopted_although_epochs_differ,
+        "test_circles.test_a_late_opened_of_an_earlier_reign_opens_nothing",
+    ),
+    Mutant(
+        "adopted although one is halted",
+        adopted_although_one_is_halted,
+        "test_homes.test_a_new_home_re_forms_a_circle_that_one_member_speaks_in_no_more",
+    ),
+    Mutant("a home opens when one has formed", opened_when_one_has_formed),
+    Mutant(
+        "Formed of another epoch counts",
+        formed_of_another_epoch,
+        "test_homes.test_formed_of_another_epoch_is_ignored",
+    ),
+    Mutant("the dead are waited for", the_dead_are_waited_for),
+    Mutant("a death re-forms nothing", a_death_re_forms_nothing),
+    Mutant("newcomers are dropped while a circle forms", newcomers_dropped_while_forming),
+    Mutant(
+        "the order of waiters is ignored",
+        order_ignored,
+        "test_homes.test_places_are_kept_when_newcomers_come",
+        ("naimi-trehel",),
+    ),
+    Mutant(
+        "the longest waiting asks last",
+        the_longest_waiting_last,
+        "test_homes.test_places_are_kept_when_newcomers_come",
+        ("naimi-trehel",),
+    ),
+    Mutant("holders are not first", holders_not_first),
+    Mutant("holders have no place", holders_not_named),
+    Mutant(
+        "waiters have no place",
+        waiters_not_named,
+        "test_homes.test_the_longest_waiting_asks_first_and_newcomers_last",
+        ("naimi-trehel",),
+    ),
+    Mutant(
+        "newcomers ask before waiters",
+        newcomers_before_waiters,
+        "test_homes.test_the_longest_waiting_asks_first_and_newcomers_last",
+        ("naimi-trehel",),
+    ),
+    Mutant(
+        "members do not say how long they have waited",
+        waiting_not_told,
+        "test_homes.test_the_longest_waiting_asks_first_and_newcomers_last",
+        ("naimi-trehel",),
+    ),
+    Mutant(
+        "Close of an old epoch counts",
+        closed_in_an_old_epoch,
+        "test_homes.test_a_close_of_an_epoch_that_is_over_is_ignored",
+    ),
+    Mutant("one closes for all", one_closes_for_all),
+    Mutant(
+        "the newest settles the terms",
+        terms_of_the_newest,
+        "test_homes.test_refusing_disturbs_nobody",
+    ),
+    Mutant("readers need no other terms", nothing_switched),
+    Mutant("a name is used in any way", anything_goes),
+    Mutant("a member answers Formed and speaks on", formed_and_speaking_on),
+    Mutant("messages of older epochs are accepted", older_epochs_accepted),
+    Mutant("messages of the next epoch are dropped", early_messages_dropped),
+    Mutant(
+        "an older epoch is opened",
+        older_epochs_opened,
+        "test_circles.test_an_epoch_that_is_over_is_not_opened_again",
+    ),
+    Mutant("members do not say that they hold", holding_not_told),
+    Mutant("waiters leave the circle", the_waiting_dropped_from_the_circle),
+    Mutant(
+        "a name used again is given back",
+        used_again_and_given_back,
+        "test_homes.test_a_member_that_uses_a_name_again_while_it_goes_stays",
+    ),
+    Mutant("holders do not enter the new epoch", holders_left_outside),
+    Mutant("several holders enter as one", one_permit_for_all_holders),
+    Mutant("the next is called before we are in", next_before_we_are_in),
+    Mutant("waiters do not wait for their turn", no_waiting_for_go),
+    Mutant("nobody says Go to others", nobody_says_go),
+    Mutant("a new home is not asked again", not_asked_again),
+    Mutant(
+        "what was given back to a dead home is kept",
+        closing_for_ever,
+        "test_homes.test_what_is_given_back_while_the_home_changes_is_given_back_to_the_next",
+    ),
+    Mutant("names in use are given back", the_used_given_back),
+    Mutant(
+        "names are given back at the first sweep",
+        given_back_at_once,
+        "test_circles.test_a_name_used_again_and_again_stays_open",
+    ),
+    Mutant("nothing is given back", nothing_given_back),
+    Mutant(
+        "a member speaks for another",
+        spoken_for_another,
+        "test_circles.test_no_member_speaks_for_another",
+    ),
+    Mutant(
+        "anybody is taken for a home",
+        any_home_will_do,
+        "test_circles.test_nonsense_is_a_counted_error_and_harmless",
+        (0,),
+    ),
+    Mutant(
+        "anybody may say Go",
+        anybody_says_go,
+        "test_circles.test_next_and_go_from_the_wrong_member_are_counted_errors",
+    ),
+    Mutant(
+        "a member asks as soon as the first says so",
+        first_alone_calls,
+        "test_circles.test_a_member_asks_when_the_request_before_its_own_has_come_to_it",
+    ),
+    Mutant(
+        "a member asks as soon as the one before it says so",
+        predecessor_alone_calls,
+        "test_circles.test_a_member_asks_when_the_request_before_its_own_has_come_to_the"
+        "_first",
+    ),
+    Mutant(
+        "everybody asks as soon as the first says so",
+        first_alone_says_go,
+        "test_circles.test_a_user_that_comes_after_the_re_forming_asks_after_the_last_of"
+        "_the_order",
+    ),
+    Mutant(
+        "a user that comes while the circle is formed has no place",
+        no_place_while_halted,
+        "test_circles.test_a_user_that_comes_while_the_circle_is_formed_has_its_place",
+    ),
+    Mutant(
+        "a newcomer waits from when the home hears of it",
+        newcomers_last,
+        "test_homes.test_a_newcomer_that_has_waited_for_longest_asks_first",
+    ),
+    Mutant("fences do not travel", fence_does_not_travel),
+    Mutant("the view is not on top of the fence", no_view_in_fences),
+    Mutant(
+        "a probe ignores waiters",
+        probe_ignores_waiters,
+        "test_turnstile.test_a_waiter_is_in_the_way_of_a_probe",
+    ),
+    Mutant(
+        "those that probe are in each other's way",
+        probes_in_each_others_way,
+        "test_turnstile.test_a_user_that_only_probes_is_in_nobodys_way",
+    ),
+    Mutant(
+        "a circle formed anew is not probed again",
+        probe_not_repeated,
+        "test_turnstile.test_a_probing_reader_finds_a_writer_in_its_way",
+    ),
+    Mutant(
+        "the lease is not looked at",
+        no_lease,
+        "test_node.test_without_a_lease_a_node_is_in_no_view",
+    ),
+    Mutant("a waiter is dropped when an epoch begins", last_waiter_dropped),
     Mutant("a writer goes in by a reader's grant", writer_by_a_readers_grant),
     Mutant("what nobody wants any more is kept", given_up_and_kept),
-    Mutant("a link that was full stays full", full_links_never_looked_at),
-    Mutant("what is to be forgotten is kept", forgetting_ignored),
-    Mutant("batches for a former self are accepted", former_self_addressed),
-    Mutant("several holders enter as one", one_permit_for_all_holders),
-    Mutant("who was ready once is ready", ready_for_good),
-    Mutant("homes do not start afresh", homes_never_afresh),
-    Mutant("who gave up is granted all the same", granted_after_giving_up),
-    Mutant("a name is used in any way", anything_goes),
-    Mutant("only one of those who wait opens it anew", only_one_reopens),
-    Mutant("who has let others go first never asks again", rests_for_ever),
+    Mutant("a user that gave up is granted all the same", granted_after_giving_up),
+    Mutant("a member that let others go first never asks again", rests_for_ever),
+    Mutant(
+        "a lock is handed over without bound",
+        handed_over_for_ever,
+        "test_turnstile.test_a_lock_is_handed_over_a_bounded_number_of_times",
+    ),
+    Mutant(
+        "the last local user to come is the first",
+        last_come_first_served,
+        "test_turnstile.test_local_users_are_let_in_in_the_order_in_which_they_came",
+    ),
 )

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from peerlock.node.homes import Homes
 from peerlock.node.links import Link
-from peerlock.node.locks import Lock
-from peerlock.node.names import Names
-from peerlock.node.node import HANDLERS, Node
+from peerlock.node.mail import Mail
+from peerlock.node.node import Node
 from peerlock.node.presence import Presence
+from peerlock.node.turnstile import Turnstile
 from peerlock.runtime.host import CARRIERS, Host
 
 SEEDS = "seeds"
@@ -44,10 +43,9 @@ class Rewritten(NamedTuple):
         code = "from __future__ import annotations\n" + source.replace(self.old, self.new)
         exec(code, vars(sys.modules[self.owner.__module__]), made)
         patch.setattr(self.owner, self.function, made[self.function])
-        for table in (CARRIERS, HANDLERS):
-            for kind, method in table.items():
-                if method is found:
-                    patch.setitem(table, kind, made[self.function])
+        for kind, method in CARRIERS.items():
+            if method is found:
+                patch.setitem(CARRIERS, kind, made[self.function])
 
 
 M, P, H, N = Rewritten, Presence, Host, Node
@@ -82,38 +80,6 @@ NAMED = (
         "_is_about_us",
         "if not isinstance(question, Renew) or not self.node.member:",
         "self.node.member = True\n    if not isinstance(question, Renew):",
-    ),
-    M(
-        "a message of the epoch before is accepted",
-        Names,
-        "_receive_to_peer",
-        "instance.epoch != epoch:",
-        "instance.epoch not in (epoch, epoch + 1):",
-        "test_node.test_what_comes_late_from_the_opening_before_is_dropped",
-    ),
-    M(
-        "only the last 8 early batches are kept",
-        N,
-        "receive",
-        "self._early.append((sender, batch))",
-        "self._early = [*self._early[-7:], (sender, batch)]",
-        "test_node.test_all_that_comes_early_is_kept_in_order",
-    ),
-    M(
-        "a probe ignores waiters",
-        Lock,
-        "users",
-        "*(w for w in self.waiters if not w.probing)",
-        "",
-        "test_node.test_a_probe_counts_those_who_wait",
-    ),
-    M(
-        "acknowledgements are not repeated",
-        N,
-        "connected",
-        "self._dirty[member] = None",
-        "if unacknowledged:\n            self._dirty[member] = None",
-        "test_node.test_a_new_connection_brings_the_acknowledgement_again",
     ),
 )
 
@@ -494,14 +460,6 @@ HOST = (
 
 NODE = (
     M(
-        "a recheck is not answered",
-        Homes,
-        "recheck",
-        "if entry is None or entry.epoch != epoch:",
-        "if False:",
-        "test_node.test_a_home_tells_who_asks_about_what_it_has_forgotten",
-    ),
-    M(
         "a gap is accepted",
         Link,
         "accept",
@@ -521,78 +479,70 @@ NODE = (
         "accept",
         "messages[known:] if known else messages",
         "messages",
-        "test_node.test_of_what_comes_again_only_the_new_is_taken",
+        "test_links.test_each_message_is_accepted_once_and_in_order",
     ),
     M(
         "what came early is taken in another order",
-        N,
-        "see",
-        "in early:",
-        "in reversed(early):",
-        "test_node.test_all_that_comes_early_is_kept_in_order",
-    ),
-    M(
-        "a name is opened while it is recalled",
-        Homes,
-        "open",
-        "if entry.pending:",
-        "if False:",
-        "test_node.test_nobody_opens_a_name_while_it_is_recalled",
+        Mail,
+        "catch_up",
+        "return early",
+        "return early[::-1]",
+        "test_mail.test_all_early_batches_are_kept_in_order",
     ),
     M(
         "who is out keeps its links",
-        N,
-        "lose_everything",
+        Mail,
+        "forget",
         "self._links.clear()",
         "pass",
-        "test_node.test_who_is_out_says_nothing_more",
+        "test_node.test_a_member_that_is_out_says_nothing_more",
     ),
     M(
         "the next one is not served when one gives up",
-        N,
+        Turnstile,
         "give_up",
-        "self._serve(lock)",
+        "self.serve(lock)",
         "pass",
-        "test_node.test_one_who_gives_up_lets_those_behind_him_in",
+        "test_turnstile.test_a_user_that_gives_up_lets_those_behind_it_in",
     ),
     M(
         "a name is kept when the last one gives up",
-        N,
+        Turnstile,
         "give_up",
-        "self._forget_if_unused(lock)",
+        "self._circles.forget_if_unused(lock)",
         "pass",
-        "test_node.test_who_gives_up_before_there_is_a_view_leaves_nothing",
+        "test_turnstile.test_a_user_that_gives_up_before_there_is_a_view_leaves_nothing",
     ),
     M(
         "a turn goes on after the end of the lease",
-        N,
+        Turnstile,
         "_start_turns",
-        "min(ends, self.deadline)",
-        "ends",
+        "min(self._clock() + self._knobs.hand_over_time, self.deadline)",
+        "self._clock() + self._knobs.hand_over_time",
         "test_node.test_nobody_takes_a_lock_at_once_without_a_lease",
     ),
     M(
         "a lock is put back although others wait",
-        N,
+        Turnstile,
         "put_back",
-        "lock.waiters or lock.recalled or ",
+        "lock.waiters or ",
         "",
-        "test_node.test_a_lock_for_which_somebody_waits_here_is_not_put_back",
+        "test_turnstile.test_a_lock_that_a_local_user_waits_for_is_not_put_back",
     ),
     M(
         "a tick does not acknowledge",
-        N,
-        "tick",
+        Mail,
+        "acknowledge",
         "link.remind() or link.owes_acknowledgement",
         "link.remind()",
     ),
     M(
         "nothing is repeated that goes unanswered",
-        N,
-        "tick",
+        Mail,
+        "acknowledge",
         "link.remind() or link.owes_acknowledgement",
         "link.owes_acknowledgement",
-        "test_node.test_the_last_batch_on_a_live_connection_is_not_lost_in_silence",
+        "test_mail.test_the_last_batch_on_a_live_connection_is_not_lost_in_silence",
     ),
     M(
         "what comes twice is not acknowledged again",
@@ -600,7 +550,7 @@ NODE = (
         "accept",
         "if messages:",
         "if False:",
-        "test_node.test_an_acknowledgement_that_was_lost_is_repeated",
+        "test_mail.test_an_acknowledgement_that_was_lost_is_repeated",
     ),
     M(
         "a batch is taken after the end of the lease",
@@ -609,22 +559,6 @@ NODE = (
         "self.check_lease()",
         "pass",
         "test_node.test_a_batch_finds_that_the_lease_is_over",
-    ),
-    M(
-        "a late Close closes the next opening",
-        Homes,
-        "close",
-        "if entry is None or entry.epoch != epoch:",
-        "if entry is None:",
-        "test_node.test_a_late_close_does_not_close_the_next_opening",
-    ),
-    M(
-        "a late Forget ends what is open",
-        Names,
-        "_receive_forget",
-        " or lock.stage is Stage.OPEN",
-        "",
-        "test_node.test_an_open_name_is_not_forgotten",
     ),
 )
 

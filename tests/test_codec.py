@@ -17,7 +17,7 @@ from peerlock.node.fences import Fences
 from peerlock.node.links import Link
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
-from peerlock.node.wire import MESSAGES, Batch, Message, Open, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, Message, Open, ToPeer
 from peerlock.runtime import codec
 from peerlock.runtime.codec import (
     GREETING,
@@ -47,7 +47,9 @@ numbers = st.integers(0, 2**63 - 1)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
 st.register_type_strategy(int, numbers)
 st.register_type_strategy(str, names)
+st.register_type_strategy(float, st.floats(allow_nan=False))
 
+epochs = st.builds(Epoch, numbers, numbers)
 demands = st.builds(Demand, names, numbers, st.booleans())
 members = st.builds(Member, numbers, names, numbers)
 views = st.builds(View, numbers, st.lists(members, max_size=5).map(tuple))
@@ -62,7 +64,8 @@ def to_peer(entry: Algorithm) -> Any:
     contents = st.one_of(
         [st.builds(kind, **fields_of(kind)) for kind in entry.peer.messages]
     )
-    return st.builds(ToPeer, names, numbers, terms_of(entry), numbers, numbers, contents)
+    who = st.just(entry.name)
+    return st.builds(ToPeer, names, epochs, who, numbers, numbers, contents)
 
 
 def fields_of(kind: type) -> dict[str, Any]:
@@ -286,7 +289,9 @@ def feed(connection: Connection, data: bytes) -> None:
 
 SAMPLE: list[Frame] = [
     Hello(VERSION, "cluster", 5),
-    Batch(1, 2, 1, 0, 9, 10, (Open("x", Demand()), Open("y", Demand("", 3)))),
+    Batch(
+        1, 2, 1, 0, 9, 10, (Open(2, "x", Demand(), 0.5), Open(2, "y", Demand("", 3), 0.0))
+    ),
     Seen(View(8, ())),
 ]
 
@@ -457,11 +462,11 @@ def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:
     """A link may hold ten thousand messages back, and a name may be long."""
     name: Callable[[int], str] = lambda i: f"{i:05}" + "🔒" * 995  # noqa: E731
     sender, receiver = Link(), Link()
-    posted: list[Message] = [Open(name(i), Demand()) for i in range(10_000)]
+    posted: list[Message] = [Open(1, name(i), Demand(), 0.0) for i in range(10_000)]
     for message in posted:
         sender.post(message)
     ours, _, wire = connection()
-    ours.send(sender.batch(1, 1, Fences()))
+    ours.send(sender.batch(1, Fences()))
     assert len(wire.written) > 2 * MOST_BYTES
 
     theirs, heard, their_wire = connection()

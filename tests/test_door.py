@@ -471,7 +471,7 @@ async def test_a_member_that_is_refused_for_its_version_says_so(
 ) -> None:
     """It has got into the view all the same; as one that dials it sees it."""
 
-    async with member(security) as host, member(security) as other:
+    async with member(security) as other, member(security) as host:
         await until(lambda: bool(other._incoming))
         for incoming in list(other._incoming):
             incoming.send(Refusal(VERSION + 1, ""))

@@ -24,7 +24,7 @@ from peerlock.node.terms import demand
 from peerlock.node.views import Member, View, must_be_possible
 from peerlock.node.wire import Batch
 from peerlock.simulator.cluster import Cluster, Story
-from tests.test_node import User, World
+from tests.nodes import User, World
 
 LOCK = demand()
 BLOCK = 1 << COUNT_BITS
@@ -59,33 +59,45 @@ def test_a_view_has_a_block_and_gives_no_fence_of_another() -> None:
 
 def test_the_greater_of_each_is_kept() -> None:
     ours = entered(7)
-    ours.hear((7 << 12) + 100, 9 << 12)
-    ours.hear((7 << 12) + 50, 8 << 12)
+    ours.hear(7, (7 << 12) + 100, 9 << 12)
+    ours.hear(7, (7 << 12) + 50, 8 << 12)
     assert (ours.highest, ours.limit) == ((7 << 12) + 100, 9 << 12)
     assert ours.next() == (7 << 12) + 101
+
+
+def test_fences_belong_to_a_view_and_those_of_the_latest_count() -> None:
+    ours = entered(7)
+    ours.hear(9, (9 << 12) + 5, 10 << 12)  # of a member that has seen more than we have
+    assert (ours.view, ours.next()) == (9, (9 << 12) + 6)
+    ours.hear(8, (10 << 12) - 1, 10 << 12)  # made up
+    ours.enter(8)
+    ours.enter(9)
+    assert ours.next() == (9 << 12) + 7
+    ours.enter(10)
+    assert ours.next() == (10 << 12) + 1
 
 
 def test_the_next_view_begins_above_all_that_was_reserved() -> None:
     ours = entered(7)
     ours.reserved(20)
     assert ours.number == 19  # whoever joins again asks for a view above that
-    ours.hear((20 << 12) - 1, 20 << 12)
+    ours.hear(7, (20 << 12) - 1, 20 << 12)
     ours.enter(20)
     assert ours.next() == (20 << 12) + 1
 
 
 def test_a_sixteenth_of_the_first_block_is_a_sign_to_reserve_more() -> None:
     """They may be used up within 20 ms, and the engine may take as long to answer."""
-    ours = entered(0)
+    ours = entered(1)
     assert signs(ours) == (BLOCK // 16, 3 * BLOCK // 4)
-    ours.reserved(3)
+    ours.reserved(4)
     assert ours.left and not ours.runs_low
-    assert ours.next() == BLOCK  # what was reserved begins where the block ends
+    assert ours.next() == 2 * BLOCK  # what was reserved begins where the block ends
 
 
 def test_half_of_what_was_reserved_is_the_next_sign() -> None:
-    ours = entered(0)
-    ours.reserved(4)
+    ours = entered(1)
+    ours.reserved(5)
     assert signs(ours) == (2 * BLOCK, 3 * BLOCK)
 
 
@@ -121,6 +133,7 @@ def test_a_view_that_is_refused_changes_nothing() -> None:
     [
         (8 << 12, 8 << 12),  # not below its limit
         (9 << 12, 8 << 12),
+        ((7 << 12) - 1, 8 << 12),  # of an earlier view
         (7 << 12, (7 + MOST_AHEAD + 1) << 12),  # nobody reserves that much
         (2**53, 2**53 + 1),
     ],
@@ -128,8 +141,8 @@ def test_a_view_that_is_refused_changes_nothing() -> None:
 def test_what_cannot_be_is_refused(fence: int, limit: int) -> None:
     ours = entered(7)
     with pytest.raises(RemoteError, match="there can be no fence"):
-        ours.validate(fence, limit)
-    entered(MOST - 1).validate(2**53 - 1, 2**53)
+        ours.validate(7, fence, limit)
+    entered(MOST - 1).validate(MOST - 1, 2**53 - 1, 2**53)
 
 
 # In a node
@@ -187,9 +200,14 @@ def test_a_reservation_from_after_the_view_counts_for_nothing(
     limit = node.fences.limit
     node.reserved(world.number + 10, world.number + 1)
     assert node.fences.limit == limit
+    later = world.number + 1
+    heard = Batch(1, later, 1, 0, later << 3, later + 1 << 3, ())
+    node.receive(2, heard)  # of a view that we have not seen
+    node.reserved(world.number + 10, world.number)
+    assert node.fences.limit == heard.limit
     node.lose_everything()
     node.reserved(world.number + 10, world.number)
-    assert node.fences.limit == limit
+    assert node.fences.limit == heard.limit
 
 
 def test_one_member_reserves_and_the_others_do_if_it_does_not(

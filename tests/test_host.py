@@ -135,15 +135,18 @@ async def test_who_has_lost_its_socket_makes_another(cluster: str) -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 @on_each_loop
-async def test_whom_all_wait_for_is_said(
+async def test_a_silent_member_is_named_if_locks_wait_for_it(
     first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a member, and can be reached, but says nothing."""
+    """It is a member, and can be reached, but says nothing.  The first member is the home
+    of every name; any other one that uses no lock is in nobody's way."""
 
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
     monkeypatch.setattr(presence, "SLOW", 0.05)
+    monkeypatch.setattr(presence, "POLL", 0.05)
+    waiter = Waiter(demand())
     one, other = MemoryEngine("silent", None), MemoryEngine("silent", None)
     host = Host(one, Tcp("127.0.0.1", None, NEAR, None))
     async with Listener(listen) as silent:
@@ -155,10 +158,14 @@ async def test_whom_all_wait_for_is_said(
             await host.start()
             await other.join(where)
         try:
-            await until(lambda: host.trouble is not None)
-            assert (
-                str(host.trouble) == f"all wait for the member at {where}, which is silent"
-            )
+            await until(lambda: host.node.member)
+            host.step(host.node.acquire, "x", waiter)
+            if first:
+                await until(lambda: host.trouble is not None)
+                told = f"locks wait for the member at {where}, which is silent"
+                assert str(host.trouble) == told
+            else:
+                assert waiter.state is State.HOLDING and host.trouble is None
         finally:
             other.close()
             await host.stop()
@@ -178,19 +185,20 @@ async def test_two_hosts_talk(cluster: str) -> None:
 
 @on_each_loop
 async def test_a_member_whose_connection_is_gone_is_dialled_when_wanted() -> None:
-    """Some of what is held must be opened there; nobody is there, but it must be tried."""
+    """The home of every name; nobody is there, but it must be tried."""
     name = "wanted"
+    home = MemoryEngine(name, None)
+    await home.join(NOBODY)
     host = Host(Asked(name, None), Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
-        for held in "abcdefgh":
-            host.step(host.node.acquire, held, Waiter(demand()))
-        late = MemoryEngine(name, None)
-        await late.join(NOBODY)
-        host._look_soon()
-        await until(lambda: len(host.node.view.members) == 2)
-        await until(lambda: len(host.presence._lines) == 1)
+        lines = host.presence._lines
+        await until(lambda: any(line.reason for line in lines.values()))
+        lines.clear()
+        host.step(host.node.acquire, "x", Waiter(demand()))
+        await until(lambda: len(lines) == 1)
     finally:
+        home.close()
         await host.stop()
 
 

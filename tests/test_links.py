@@ -1,4 +1,4 @@
-"""Links between nodes, directly: gaps, repetitions, acknowledgements, early batches."""
+"""Links between nodes, directly: gaps, repetitions, acknowledgements."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from peerlock.core.peer import RemoteError
 from peerlock.node import links
 from peerlock.node.fences import Fences
 from peerlock.node.links import UNTOLD, Link
-from peerlock.node.node import EARLY
-from peerlock.node.wire import Batch, Message, Probe, Probed
-from tests.test_node import World
+from peerlock.node.wire import Batch, Message, Probe
 
 FENCES = Fences()
 
@@ -27,16 +25,16 @@ def posted(*numbers: int) -> Link:
 
 
 def sent(link: Link) -> Batch:
-    return link.batch(1, 1, FENCES)
+    return link.batch(1, FENCES)
 
 
 def test_a_batch_says_what_is_new_and_from_which_number_on() -> None:
     link = posted(1, 2)
-    assert sent(link) == Batch(1, 1, 1, 0, 0, 0, said(1, 2))
+    assert sent(link) == Batch(1, 0, 1, 0, 0, 0, said(1, 2))
     for message in said(3):
         link.post(message)
-    assert sent(link) == Batch(1, 1, 3, 0, 0, 0, said(3))
-    assert sent(link) == Batch(1, 1, 4, 0, 0, 0, ())
+    assert sent(link) == Batch(1, 0, 3, 0, 0, 0, said(3))
+    assert sent(link) == Batch(1, 0, 4, 0, 0, 0, ())
 
 
 def test_each_message_is_accepted_once_and_in_order() -> None:
@@ -124,7 +122,7 @@ def test_what_was_never_sent_cannot_be_acknowledged() -> None:
     sender = posted(1, 2)
     for received in (3, 4, 1_000):
         with pytest.raises(RemoteError, match="never sent"):
-            sender.accept(Batch(1, 1, 1, received, 0, 0, ()))
+            sender.accept(Batch(1, 0, 1, received, 0, 0, ()))
     assert sender.unacknowledged == 2
 
 
@@ -141,31 +139,3 @@ def test_a_link_is_full_and_then_is_not(monkeypatch: pytest.MonkeyPatch) -> None
     receiver.accept(sent(sender))
     sender.accept(sent(receiver))
     assert not sender.full
-
-
-# Batches of views that a node has not seen
-
-
-@pytest.mark.parametrize("number", [1, 9, 200])
-def test_all_that_came_early_is_heard_when_the_view_comes(number: int) -> None:
-    world = World(2)
-    view = world.next_view(1, 2)
-    for i in range(1, number + 1):
-        world[1].receive(2, Batch(1, view.number, i, 0, 0, 0, said(i)))
-    assert world[1].remembers()["early"] == number
-    assert world[1].waits_for_view
-    world[1].see(view)
-    assert world[1]._links[2]._received == number
-    answered = [
-        m.name for _, b in world[1].drain() for m in b.messages if type(m) is Probed
-    ]
-    assert answered == [f"message {i}" for i in range(1, number + 1)]
-
-
-def test_too_much_that_comes_early_is_refused() -> None:
-    world = World(2)
-    early = Batch(1, world.number + 1, 1, 0, 0, 0, said(1))
-    for _ in range(EARLY):
-        world[1].receive(2, early)
-    with pytest.raises(RemoteError, match="too much"):
-        world[1].receive(2, early)

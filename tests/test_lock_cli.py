@@ -452,7 +452,7 @@ def test_status_shows_who_holds_and_who_waits(shell: Shell) -> None:
     words = shell.run("status").stdout
     assert str(holder.pid) in words
     assert str(other.pid) in words
-    assert "naimi-trehel" in words
+    assert "ricart-agrawala-readers-writers" in words  # since a reader came
     assert {member["address"] for member in found["members"]} == {None}
     assert " at" not in words
 

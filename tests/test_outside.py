@@ -23,7 +23,7 @@ from peerlock.core.peer import Peer, RemoteError
 from peerlock.lab.new import SKELETON, algorithm_file, file_of_tests
 from peerlock.node import terms
 from peerlock.node.terms import Demand, Terms, objection
-from peerlock.node.wire import Batch, ToPeer
+from peerlock.node.wire import Batch, Epoch, ToPeer
 from peerlock.runtime import codec
 from peerlock.simulator import Experiment, Scenario, compare, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -377,7 +377,7 @@ def test_what_a_peer_names_is_not_imported(folder: Path) -> None:
 def test_a_message_of_what_we_do_not_know_leaves_the_others_alone(folder: Path) -> None:
     token = import_module("mine").Token
     terms.demand("mine:Mine")
-    message = ToPeer("x", 1, Terms("mine:Mine", 0, True, 0), 1, 2, token())
+    message = ToPeer("x", Epoch(1, 1), "mine:Mine", 1, 2, token())
     batch = Batch(1, 1, 1, 0, 0, 1, (message,))
     sent = codec.encode(batch)[codec.LENGTH :]
     assert codec.decode(sent) == batch

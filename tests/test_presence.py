@@ -32,7 +32,7 @@ from peerlock.node.presence import (
 )
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
-from peerlock.node.wire import Batch, Ready
+from peerlock.node.wire import Batch, Told
 
 LEASE = 10.0
 MARGIN = 0.5
@@ -54,7 +54,9 @@ def ready(number: int) -> Batch:
     """From the other one, in this view."""
     fences = Fences()
     fences.enter(number)
-    return Batch(ME, number, 1, 0, fences.highest, fences.limit, (Ready(),))
+    return Batch(
+        ME, fences.view, 1, 0, fences.highest, fences.limit, (Told(number, 1, (), False),)
+    )
 
 
 class Alone(Presence):
@@ -279,7 +281,7 @@ def test_who_was_put_out_joins_again_at_once(pair: Alone) -> None:
 
 def name_at_home(presence: Alone) -> str:
     names = map(str, range(100))
-    return next(name for name in names if presence.node._home(name) == ME)
+    return next(name for name in names if presence.node._succession.home(name) == ME)
 
 
 def test_a_join_that_fails_is_tried_again_after_a_pause(alone: Alone) -> None:
@@ -626,12 +628,17 @@ def test_one_that_cannot_be_found_says_so_until_it_can(alone: Alone) -> None:
     assert alone.trouble == ""
 
 
-def test_one_that_all_wait_for_is_named(pair: Alone) -> None:
-    pair.heard(view(11, ME, OTHER))
-    pair.now += SLOW
-    assert pair.trouble == ""
-    pair.now += 0.001
-    assert pair.trouble == "all wait for the member at at 2, which is silent"
+def test_one_that_locks_wait_for_is_named() -> None:
+    """We are the home of all names, and it has not told us which of them it uses."""
+    presence = Alone()
+    presence.joined(view(10, ME, OTHER), ME, presence.ends, LEASE)
+    presence.pass_time(POLL)  # a tick has seen it
+    presence.now += SLOW
+    assert presence.trouble == ""
+    presence.now += 0.001
+    assert presence.trouble == "locks wait for the member at at 2, which is silent"
+    presence.heard(view(11, ME))
+    assert presence.trouble == ""
 
 
 def test_waking_too_early_does_nothing(alone: Alone) -> None:

@@ -22,21 +22,7 @@ from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
-from peerlock.node.wire import (
-    Batch,
-    Close,
-    Forget,
-    Go,
-    Open,
-    Opened,
-    Probe,
-    Probed,
-    Ready,
-    Recall,
-    Recheck,
-    Refused,
-    ToPeer,
-)
+from peerlock.node.wire import MESSAGES, Batch, Epoch, Open, Report, ToPeer
 from peerlock.runtime.codec import (
     GREETING,
     LENGTH,
@@ -113,7 +99,7 @@ def foreign(node: LockNode) -> dict[str, bytes]:
         "another cluster": encode(Hello(VERSION, "another", me)),
         "no cluster": encode(Ask(VERSION, "")),
         "a view at once": encode(Seen(HERE)),
-        "a batch at once": encode(Batch(me, 1, 1, 0, 0, 0, (Go(), Open("x", Demand())))),
+        "a batch at once": encode(Batch(me, 1, 1, 0, 0, 0, (Open(1, "x", Demand(), 0.0),))),
         "an empty frame": (0).to_bytes(LENGTH, "big"),
     }
 
@@ -298,18 +284,29 @@ def odd_contents(draw: st.DrawFn) -> Any:
     return kind(*values)
 
 
-odd_messages = st.one_of(
-    st.builds(Open, few_names, wishes, st.none() | plausible),
-    st.builds(Opened, few_names, small, plausible),
-    st.builds(Refused, few_names, wishes, st.just("no")),
-    *(st.builds(kind, few_names, small) for kind in (Recall, Close, Forget, Recheck)),
-    st.builds(Probe, few_names),
-    st.builds(Probed, few_names, small, small),
-    st.builds(Ready),
-    st.builds(Go),
-    st.builds(ToPeer, few_names, small, plausible, small, small, odd_contents()),
-    st.builds(ToPeer, few_names, small, plausible, small, small, odd_contents()),
-)
+epochs = st.builds(Epoch, small, small)
+circles = st.lists(small, max_size=4).map(tuple)
+reports = st.builds(Report, few_names, epochs, st.booleans(), plausible, circles)
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: small,
+    float: st.sampled_from([-1.0, 0.0, 1e300, float("nan")]),
+    str: few_names,
+    Demand: wishes,
+    Terms: plausible,
+    Epoch: epochs,
+    tuple[int, ...]: circles,
+    tuple[tuple[int, ...], ...]: st.lists(circles, max_size=2).map(tuple),
+    tuple[Report, ...]: st.lists(reports, max_size=3).map(tuple),
+    Any: odd_contents(),
+}
+
+
+def odd(kind: Any) -> st.SearchStrategy[Any]:
+    return st.builds(kind, *(VALUES[hint] for hint in get_type_hints(kind).values()))
+
+
+odd_messages = st.one_of(*map(odd, MESSAGES), odd(ToPeer), odd(ToPeer))
 
 
 @settings(max_examples=300, deadline=None)

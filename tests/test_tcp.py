@@ -93,12 +93,15 @@ def secure(certificates: Path) -> Reach:
 
 @asynccontextmanager
 async def nodes(url: str, *reaches: Reach, lease: float = LEASE) -> AsyncIterator[Any]:
-    """As many as there are ways to reach them, all ready."""
+    """As many as there are ways to reach them, all connected: they have used a lock."""
     async with AsyncExitStack() as stack:
         made = [
             await stack.enter_async_context(peerlock.join(url, lease=lease, reach=reach))
             for reach in reaches
         ]
+        for node in made:
+            async with node.lock("introduction"):
+                pass
         await delivered(*made)
         yield made
 

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
-from peerlock.node.wire import ALGORITHM_TAGS, MESSAGES, Batch, ToPeer
+from peerlock.node.wire import ALGORITHM_TAGS, MESSAGES, Batch, Epoch, Report, ToPeer
 from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -48,7 +48,7 @@ def batch(*messages: Any) -> Batch:
 
 
 def to_peer(name: str, kind: type) -> ToPeer:
-    return ToPeer("ä name", 3, TERMS._replace(algorithm=name), 1, 2, kind(*fields_of(kind)))
+    return ToPeer("ä name", Epoch(3, 4), name, 1, 2, kind(*fields_of(kind)))
 
 
 def fields_of(kind: type) -> list[Any]:
@@ -57,14 +57,16 @@ def fields_of(kind: type) -> list[Any]:
 
 def value(hint: Any, i: int) -> Any:
     """Different for each field, so that fields that change places are seen."""
-    simple = {bool: i % 2 == 1, int: 40 + i, str: f"text {i}"}
+    simple = {bool: i % 2 == 1, int: 40 + i, str: f"text {i}", float: i / 8}
     if hint in simple:
         return simple[hint]
     if get_origin(hint) is tuple:
         return tuple(value(get_args(hint)[0], i + n) for n in range(2))
     if hint is Demand:
         return Demand("raymond-k", 3, False)
-    return TERMS  # or none
+    if hint in (Epoch, Report):
+        return hint(*fields_of(hint))
+    return TERMS
 
 
 def golden(version: int) -> Path:

@@ -43,16 +43,18 @@ TRANSPORT, DOOR, LISTENING = (
     "runtime/door.py",
     "runtime/listening.py",
 )
-LINKS, FENCES, NODE, WIRE = (
+LINKS, FENCES, NODE, MAIL, TURNSTILE, WIRE = (
     "node/links.py",
     "node/fences.py",
     "node/node.py",
+    "node/mail.py",
+    "node/turnstile.py",
     "node/wire.py",
 )
 
 ON_WIRE = "tests/test_wire.py tests/test_codec.py"
 AT_DOOR = "tests/test_door.py tests/test_strangers.py"
-IN_LINKS = "tests/test_links.py"
+IN_LINKS, IN_MAIL = "tests/test_links.py", "tests/test_mail.py"
 IN_FENCES = "tests/test_fences.py"
 
 MUTANTS = (
@@ -68,8 +70,8 @@ MUTANTS = (
     Mutant(
         "two tags change places",
         WIRE,
-        "    Close: 4,\n    Forget: 5,\n",
-        "    Close: 5,\n    Forget: 4,\n",
+        "    Reform: 12,\n    Formed: 13,\n",
+        "    Reform: 13,\n    Formed: 12,\n",
         ON_WIRE,
     ),
     Mutant(
@@ -331,52 +333,80 @@ MUTANTS = (
     ),
     Mutant(
         "only the last eight early batches are kept",
-        NODE,
-        "                self._early.append((sender, batch))\n",
-        "                self._early = [*self._early[-7:], (sender, batch)]\n",
-        IN_LINKS,
+        MAIL,
+        "        self._early.append((sender, batch))\n",
+        "        self._early = [*self._early[-7:], (sender, batch)]\n",
+        IN_MAIL,
     ),
     Mutant(
         "any number of early batches is kept",
-        NODE,
+        MAIL,
         "if len(self._early) >= EARLY:",
         "if len(self._early) < 0:",
-        f"{IN_LINKS} tests/test_node.py",
+        IN_MAIL,
     ),
     # fences
     Mutant(
         "the quick way does not look at the limit",
-        NODE,
-        "if now >= slot.until or fence >= self.fences.limit:",
-        "if now >= slot.until or fence > self.fences.limit:",
+        TURNSTILE,
+        "if now >= slot.until or fence >= fences.limit:",
+        "if now >= slot.until or fence > fences.limit:",
         IN_FENCES,
     ),
     Mutant(
         "the highest fence is not heard",
         FENCES,
-        "        if fence > self.highest:\n            self.highest = fence\n",
+        "            self.highest = max(self.highest, fence)\n",
         "",
         IN_FENCES,
     ),
     Mutant(
         "the limit is not heard",
         FENCES,
-        "        if limit > self.limit:\n            self._raise_limit(limit)\n",
+        "            if limit > self.limit:\n                self._raise_limit(limit)\n",
         "",
         IN_FENCES,
     ),
     Mutant(
         "the lower limit is kept",
         FENCES,
-        "        if limit > self.limit:\n",
-        "        if limit:\n",
+        "            if limit > self.limit:\n",
+        "            if limit:\n",
         IN_FENCES,
     ),
     Mutant(
         "a reservation counts in whatever view",
         NODE,
-        "        if view == self.view.number and self.member:\n",
+        "        if view == self.view.number == self.fences.view and self.member:\n",
         "        if self.member:\n",
+        IN_FENCES,
+    ),
+    Mutant(
+        "a reservation counts although a later view was heard of",
+        NODE,
+        "        if view == self.view.number == self.fences.view and self.member:\n",
+        "        if view == self.view.number and self.member:\n",
+        IN_FENCES,
+    ),
+    Mutant(
+        "a later view is not heard of",
+        FENCES,
+        "        if view > self.view:\n",
+        "        if view > MOST:\n",
+        IN_FENCES,
+    ),
+    Mutant(
+        "a fence of an earlier view counts",
+        FENCES,
+        "        elif view == self.view:\n",
+        "        else:\n",
+        IN_FENCES,
+    ),
+    Mutant(
+        "a view that was heard of is entered as if it were new",
+        FENCES,
+        "        if number > self.view:\n",
+        "        if number:\n",
         IN_FENCES,
     ),
     Mutant(
@@ -389,8 +419,8 @@ MUTANTS = (
     Mutant(
         "any limit is believed",
         FENCES,
-        "if not (fence < limit and limit <= self._most):",
-        "if not fence < limit:",
+        "if not view << COUNT_BITS <= fence < limit <= self._most:",
+        "if not view << COUNT_BITS <= fence < limit:",
         IN_FENCES,
     ),
     Mutant(
@@ -410,15 +440,15 @@ MUTANTS = (
     Mutant(
         "what waits for fences is forgotten",
         NODE,
-        "            self._go_on()\n            self._work_off()\n",
-        "            self._work_off()\n",
+        "            self._turnstile.go_on()\n            self._mail.work_off()\n",
+        "            self._mail.work_off()\n",
         IN_FENCES,
     ),
     Mutant(
         "others do not hear of a reservation",
-        NODE,
-        "            self._dirty.update(",
-        "            dict().update(",
+        MAIL,
+        "        self.dirty.update(dict",
+        "        dict().update(dict",
         IN_FENCES,
     ),
     Mutant(

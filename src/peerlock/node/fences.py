@@ -6,22 +6,26 @@ view a number, each higher than all before, and so a block of fences.  When a bl
 low, a member asks the engine to reserve more: the answer is a number, and every later view
 is numbered at least that.
 
-Each node keeps, for the view that it is in,
+Each node keeps, for the newest view that it has seen or heard of,
 
-    highest   the highest fence that it has given or heard of,
-    limit     every fence below it may be given in this view.
+    view      the number of that view,
+    highest   the highest fence of it that the node has given or heard of,
+    limit     every fence below it may be given in that view.
 
 Rules:
- 1. Entering view n: highest is n * 4096, limit is (n + 1) * 4096.
+ 1. Entering view n, if an earlier one was kept: highest is n * 4096, limit (n + 1) * 4096.
  2. A grant gets highest + 1, which is then the highest.  If that would reach the limit, the
     grant waits until the limit is raised.
- 3. Every batch carries both.  A receiver in the same view keeps the greater of each.
+ 3. Every batch carries all three.  A receiver that keeps an earlier view takes all three;
+    one that keeps the same view takes the greater of each; one that keeps a later view
+    takes none.
  4. A reservation r raises the limit to r * 4096, if the engine, asked for the view after it
-    had reserved, still answers with the view that the node is in.
+    had reserved, still answers with the view that the node keeps.
 
 Why the fences of a name grow, from each grant to every later one that it excludes:
-  - Within a view.  Both grants are given by one node, or a chain of messages leads from the
-    first node to the second: each of them carries the highest fence (3), and the second
+  - Both are given by one node, or a chain of messages leads from the first node to the
+    second; so the view that is kept at the second grant is not earlier (1, 3).
+  - Within a view.  Each message of the chain carries the highest fence (3), and the second
     node gives a higher one (2).
   - From a view m to a later view n.  Each fence of m is below a limit of m (2).  That limit
     is (m + 1) * 4096, and n >= m + 1; or r * 4096, where r was reserved before any view
@@ -31,7 +35,8 @@ Without the condition in rule 4 a member that was put out of the cluster could g
 its lease, with fences above those of the view that has put it out.
 
 A member that makes up a highest fence or a limit exhausts the fences of its view at worst:
-the next view has its own.
+the next view has its own.  If it makes up a view as well, those of all views up to that
+one: a member that joins again then gets a later view (`number`).
 """
 
 from __future__ import annotations
@@ -46,34 +51,41 @@ MOST_AHEAD = 1 << 32
 
 
 class Fences:
-    __slots__ = ("_low", "_most", "_nearly_out", "highest", "limit")
+    __slots__ = ("_low", "_most", "_nearly_out", "highest", "limit", "view")
 
     def __init__(self) -> None:
-        self.highest = self.limit = self._low = self._nearly_out = self._most = 0
+        self.view = self.highest = self.limit = 0
+        self._low = self._nearly_out = self._most = 0
 
     def enter(self, number: int) -> None:
         """A view of this number."""
         if not 0 <= number < MOST:
             raise RemoteError(f"view {number} does not fit into {BITS} bits")
-        self.highest = number << COUNT_BITS
         self._most = min(number + MOST_AHEAD, MOST) << COUNT_BITS
-        self._raise_limit(number + 1 << COUNT_BITS)
-        self._low = self.highest + ((1 << COUNT_BITS) >> 4)  # a busy cluster uses few soon
+        if number > self.view:
+            self.view, self.highest = number, number << COUNT_BITS
+            self._raise_limit(number + 1 << COUNT_BITS)
+            self._low = self.highest + (
+                (1 << COUNT_BITS) >> 4
+            )  # a busy cluster uses few soon
 
     def reserved(self, number: int) -> None:
         """All below this number may be used in this view."""
-        self.hear(self.highest, number << COUNT_BITS)
+        self.hear(self.view, self.highest, number << COUNT_BITS)
 
-    def validate(self, fence: int, limit: int) -> None:
+    def validate(self, view: int, fence: int, limit: int) -> None:
         """What another member says that it has given or heard of."""
-        if not (fence < limit and limit <= self._most):
+        if not view << COUNT_BITS <= fence < limit <= self._most:
             raise RemoteError(f"there can be no fence {fence} below {limit}")
 
-    def hear(self, fence: int, limit: int) -> None:
-        if fence > self.highest:
-            self.highest = fence
-        if limit > self.limit:
+    def hear(self, view: int, fence: int, limit: int) -> None:
+        if view > self.view:
+            self.view, self.highest = view, fence
             self._raise_limit(limit)
+        elif view == self.view:
+            self.highest = max(self.highest, fence)
+            if limit > self.limit:
+                self._raise_limit(limit)
 
     def _raise_limit(self, limit: int) -> None:
         left = limit - self.highest

@@ -1,82 +1,382 @@
-"""The names whose home is this node: who has them open, and on what terms.
+"""The names whose home is this node: their circles, epochs and terms.
 
-A name stays as it was opened until nobody has it open.  One thing can change it before:
-a reader comes to a lock that so far nobody wanted to share.  Then the home recalls it;
-everybody closes it when his holders have left, and it is opened anew, for readers, too.
+The *circle* of a name is the members that have it open.  The home keeps it:
+
+- **Entering re-forms.**  A newcomer (`Open`) makes the home tell the circle that the epoch
+  is over (`Reform`).  Each member answers how things stand with it, and speaks in the old
+  epoch no more (`Formed`).  When all have answered, the home opens the next (`Opened`) for
+  those that stay and all newcomers that have come meanwhile.
+- **A death re-forms** the circles that the dead member was in.  It is waited for no longer.
+- **Going** (`Close`) re-forms too, without the member that goes; the last one to go takes
+  the name with it.
+- **Terms** are those of the first that came.  A demand that does not go with them is
+  refused.  A reader at a name that nobody wanted to share so far re-forms it with an
+  algorithm that has readers; a user that holds it then goes on holding it.
+- **Places.**  `Opened` gives the order in which holders enter again, and then the order in
+  which those that wait ask: the longest waiting first, whether it was in the circle before
+  or is new.  Members say for how long they have waited, and the home counts back from when
+  it hears that: so the order is exact but for the time that a message takes.
+- **Taking over.**  A home that gets names from another home asks every member which of
+  these it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about
+  them.  A circle is adopted as it is if all of it report the same epoch and speak in it;
+  every other one is re-formed.
+- **Epochs** are counted over all names, on top of the reign, so none is ever used twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import NamedTuple
 
-from peerlock.node.terms import Demand, Terms, must_switch, objection, settle
-from peerlock.node.views import MemberId
-from peerlock.node.wire import Forget, Message, Opened, Recall, Refused
+from peerlock.core.peer import RemoteError
+from peerlock.node.succession import Elders, Succession, home_among
+from peerlock.node.terms import (
+    Demand,
+    Terms,
+    must_be_possible,
+    must_switch,
+    objection,
+    settle,
+)
+from peerlock.node.views import MemberId, View
+from peerlock.node.wire import (
+    NEVER,
+    Epoch,
+    Formed,
+    Message,
+    Opened,
+    Reform,
+    Refused,
+    Report,
+    Tell,
+    Told,
+)
 
 Post = Callable[[MemberId, Message], None]
 
 
-class Entry:
-    __slots__ = ("epoch", "openers", "pending", "terms")
+class Wish(NamedTuple):
+    """A newcomer's."""
 
-    def __init__(self, epoch: int, terms: Terms) -> None:
-        self.epoch = epoch
-        self.terms = terms
-        self.openers: set[MemberId] = set()
-        self.pending: list[tuple[MemberId, Demand]] = []  # not empty once it is recalled
+    demand: Demand
+    since: float  # when it began to wait, on our clock
+
+
+class Entry:
+    """What the home knows of one name."""
+
+    __slots__ = ("awaited", "circle", "epoch", "formed", "name", "newcomers", "terms")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.epoch = NEVER  # the one that is open, or is being formed
+        self.terms: Terms | None = None
+        self.circle: tuple[MemberId, ...] = ()
+        self.newcomers: dict[MemberId, Wish] = {}
+        # While it is being formed:
+        self.awaited: set[MemberId] | None = None
+        self.formed: dict[MemberId, tuple[Formed, float]] = {}
+
+    @property
+    def forming(self) -> bool:
+        return self.awaited is not None
+
+
+class Taking:
+    """The names of other homes are becoming ours."""
+
+    def __init__(
+        self, me: MemberId, question: int, elders: Elders, before: tuple[Elders, ...]
+    ) -> None:
+        self.me = me
+        self.question = question
+        self.elders = elders
+        self.before = before
+        self.awaited: set[MemberId] = set()
+        self.reports: dict[str, dict[MemberId, Report]] = {}
+        self.wishes: list[tuple[MemberId, str, Wish]] = []  # that came meanwhile
+
+    def covers(self, name: str) -> bool:
+        return is_taken(name, self.me, self.elders, self.before)
+
+
+def is_taken(name: str, me: MemberId, elders: Elders, before: tuple[Elders, ...]) -> bool:
+    """Whether it is ours among these elders, and was not among all of those before; if
+    there were none before, all that is ours is new to us."""
+    if home_among(name, elders) != me:
+        return False
+    return not before or any(home_among(name, those) != me for those in before)
 
 
 class Homes:
-    def __init__(self, post: Post) -> None:
+    def __init__(
+        self, post: Post, succession: Succession, clock: Callable[[], float]
+    ) -> None:
         self._post = post
+        self._succession = succession
+        self._clock = clock
         self._entries: dict[str, Entry] = {}
-        self._epoch = 0
-        self._ranks: dict[MemberId, int] = {}
+        self._forming: dict[str, Entry] = {}  # those of them that wait for answers
+        self._used_by: dict[MemberId, dict[str, None]] = {}  # whose deaths concern what
+        self._count = 0
+        self._taking: Taking | None = None
+        self._settled: Elders = ()  # the elders among whom all our names are known
+        self._me: MemberId = 0
+        self._view = View(0, ())
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def afresh(self, members: Iterable[MemberId]) -> None:
-        self._entries.clear()
-        self._epoch = 0
-        self._ranks = {member: rank for rank, member in enumerate(members)}
+    @property
+    def awaited(self) -> set[MemberId]:
+        """Members without whose answers some names do not go on."""
+        awaited = set(self._taking.awaited) if self._taking else set()
+        for entry in self._forming.values():
+            awaited |= entry.awaited or set()
+        return awaited
 
-    def open(self, member: MemberId, name: str, wanted: Demand, held: Terms | None) -> None:
+    def epoch_of(self, name: str) -> Epoch:
+        return self._entries[name].epoch
+
+    # Views
+
+    def forget(self) -> None:
+        """We are out."""
+        self._settled, self._taking = (), None
+        self._entries.clear()
+        self._forming.clear()
+        self._used_by.clear()
+
+    def see(self, me: MemberId, view: View, elders_changed: bool) -> None:
+        if me != self._me:
+            self.forget()
+        members = {member.id for member in view.members}
+        gone = [member.id for member in self._view.members if member.id not in members]
+        self._me, self._view = me, view
+        if elders_changed:
+            self._give_away()
+            self._take_over()
+        for member in gone:
+            self._bury(member)
+        if self._taking:
+            self._taking.awaited &= members
+            self._taken_if_all_told()
+
+    def begin_anew(self) -> None:
+        """Our reign was interrupted, and we have not seen by whom: ask everybody."""
+        self.forget()
+        self._take_over()
+
+    def _give_away(self) -> None:
+        mine = self._succession.home
+        for name in [name for name in self._entries if mine(name) != self._me]:
+            self._drop(name)
+
+    def _take_over(self) -> None:
+        elders, unfinished = self._succession.elders, self._taking
+        self._taking = None
+        if self._me not in elders:
+            self._settled = ()
+            return
+        if unfinished is not None:
+            before = unfinished.before and (*unfinished.before, unfinished.elders)
+        elif self._settled and set(self._settled) <= set(elders):
+            self._settled = elders  # others have got names of ours, and we none of theirs
+            return
+        else:
+            before = (self._settled,) if self._settled else ()
+        self._count += 1
+        taking = self._taking = Taking(self._me, self._count, elders, before)
+        taking.awaited = {member.id for member in self._view.members}
+        for name in [name for name in self._entries if taking.covers(name)]:
+            self._drop(name)  # what we knew of it is from an earlier reign
+        for member in sorted(taking.awaited):
+            self._post(member, Tell(self._view.number, self._count, elders, before))
+
+    def _bury(self, gone: MemberId) -> None:
+        for name in list(self._used_by.pop(gone, ())):
+            entry = self._entries[name]
+            entry.newcomers.pop(gone, None)
+            if gone not in entry.circle:
+                continue
+            entry.circle = tuple(m for m in entry.circle if m != gone)
+            if entry.forming:
+                assert entry.awaited is not None
+                entry.awaited.discard(gone)
+                self._open_if_all_formed(entry)
+            else:
+                self._reform(entry)
+
+    # Who uses what
+
+    def _add(self, name: str) -> Entry:
+        entry = self._entries[name] = Entry(name)
+        return entry
+
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name)
+        self._forming.pop(name, None)
+        for member in {*entry.circle, *entry.newcomers}:
+            self._no_longer(member, name)
+
+    def _uses(self, member: MemberId, name: str) -> None:
+        self._used_by.setdefault(member, {})[name] = None
+
+    def _no_longer(self, member: MemberId, name: str) -> None:
+        names = self._used_by.get(member)
+        if names is not None:
+            names.pop(name, None)
+            if not names:
+                del self._used_by[member]
+
+    # Taking over
+
+    def told(self, member: MemberId, message: Told) -> None:
+        taking = self._taking
+        if taking is None or taking.question != message.question:
+            return  # we have asked again since
+        if member not in taking.awaited:
+            raise RemoteError(f"{member} answers what it was not asked")
+        try:
+            for report in message.reports:
+                if taking.covers(report.name):
+                    must_be_possible(Demand(report.terms.algorithm, report.terms.permits))
+                    taking.reports.setdefault(report.name, {})[member] = report
+        finally:  # names of other members go on, whatever this one has reported
+            if not message.more:
+                taking.awaited.discard(member)
+                self._taken_if_all_told()
+
+    def _taken_if_all_told(self) -> None:
+        taking = self._taking
+        if taking is None or taking.awaited:
+            return
+        self._taking = None
+        self._settled = taking.elders
+        members = {member.id for member in self._view.members}
+        for name, reports in taking.reports.items():
+            present = {m: report for m, report in reports.items() if m in members}
+            if present:
+                self._adopt(name, present)
+        for member, name, wish in sorted(taking.wishes, key=lambda w: w[2].since):
+            if member in members:
+                self.open(member, name, wish)
+
+    def _adopt(self, name: str, reports: dict[MemberId, Report]) -> None:
+        """As it is, if it runs; or it is formed anew."""
+        newest = max(reports.values(), key=lambda report: report.epoch)
+        entry = self._add(name)
+        entry.terms, entry.epoch = newest.terms, newest.epoch
+        known = [member for member in newest.circle if member in reports]
+        entry.circle = (*known, *sorted(set(reports) - set(known)))
+        for member in entry.circle:
+            self._uses(member, name)
+        runs = set(newest.circle) == set(reports) and all(
+            report.speaks and report.epoch == newest.epoch for report in reports.values()
+        )
+        if not runs:
+            self._reform(entry)
+
+    # Circles
+
+    def open(self, member: MemberId, name: str, wish: Wish) -> None:
+        taking = self._taking
+        if taking is not None and taking.covers(name):
+            taking.wishes.append((member, name, wish))
+            return
         entry = self._entries.get(name)
         if entry is None:
-            start = self._ranks[member]
-            terms = held._replace(start=start) if held else settle(wanted, start)
-            self._epoch += 1
-            entry = self._entries[name] = Entry(self._epoch, terms)
-        elif not held:
-            if entry.pending:
-                entry.pending.append((member, wanted))
+            entry = self._add(name)
+        elif entry.circle and not entry.forming:
+            assert entry.terms is not None
+            if why := self._objection(entry.terms, wish.demand):
+                self._post(member, Refused(self._view.number, name, wish.demand, why))
                 return
-            if must_switch(wanted, entry.terms):
-                entry.pending.append((member, wanted))
-                for opener in sorted(entry.openers):
-                    self._post(opener, Recall(name, entry.epoch))
-                return
-            if why := objection(wanted, entry.terms):
-                self._post(member, Refused(name, wanted, why))
-                return
-        entry.openers.add(member)
-        self._post(member, Opened(name, entry.epoch, entry.terms))
+        entry.newcomers[member] = wish
+        self._uses(member, name)
+        if not entry.forming:
+            self._reform(entry)
 
-    def close(self, member: MemberId, name: str, epoch: int) -> None:
+    def close(self, member: MemberId, name: str, epoch: Epoch) -> None:
         entry = self._entries.get(name)
-        if entry is None or entry.epoch != epoch:
+        if entry is None or entry.epoch != epoch or entry.forming:
             return
-        entry.openers.discard(member)
-        if entry.openers:
+        if member not in entry.circle:
             return
-        del self._entries[name]
-        for other in self._ranks:
-            self._post(other, Forget(name, epoch))
-        for opener, wanted in entry.pending:
-            self.open(opener, name, wanted, None)
+        if len(entry.circle) == 1:
+            self._drop(name)
+        else:
+            self._reform(entry)
 
-    def recheck(self, member: MemberId, name: str, epoch: int) -> None:
-        entry = self._entries.get(name)
-        if entry is None or entry.epoch != epoch:
-            self._post(member, Forget(name, epoch))
+    def formed(self, member: MemberId, message: Formed) -> None:
+        entry = self._entries.get(message.name)
+        if entry is None or entry.awaited is None or entry.epoch != message.epoch:
+            return
+        if member in entry.awaited or member in entry.formed:
+            entry.awaited.discard(member)
+            entry.formed[member] = message, self._clock() - message.waited
+            self._open_if_all_formed(entry)
+
+    def _reform(self, entry: Entry) -> None:
+        self._count += 1
+        entry.epoch = Epoch(self._succession.reign(entry.name), self._count)
+        entry.awaited = set(entry.circle)
+        entry.formed = {}
+        self._forming[entry.name] = entry
+        for member in entry.circle:
+            self._post(member, Reform(self._view.number, entry.name, entry.epoch))
+        self._open_if_all_formed(entry)
+
+    def _open_if_all_formed(self, entry: Entry) -> None:
+        if entry.awaited:
+            return
+        formed = {m: entry.formed[m] for m in entry.circle if entry.formed[m][0].stays}
+        newcomers = self._let_in(entry, bool(formed))
+        circle = (*formed, *(m for m in newcomers if m not in formed))
+        for member in {*entry.circle, *entry.newcomers} - {*circle}:
+            self._no_longer(member, entry.name)
+        entry.circle = circle
+        entry.awaited, entry.formed, entry.newcomers = None, {}, {}
+        self._forming.pop(entry.name, None)
+        if not circle:
+            self._drop(entry.name)
+            return
+        holders = tuple(m for m, (told, _) in formed.items() if told.holds)
+        since = {m: when for m, (told, when) in formed.items() if told.waited >= 0}
+        for member, wish in newcomers.items():
+            since.setdefault(member, wish.since)
+        waiters = tuple(sorted(since, key=lambda member: since[member]))
+        assert entry.terms is not None
+        start = entry.circle.index((*holders, *waiters, entry.circle[0])[0])
+        entry.terms = entry.terms._replace(start=start)
+        opened = Opened(
+            self._view.number,
+            entry.name,
+            entry.epoch,
+            entry.terms,
+            entry.circle,
+            holders,
+            waiters,
+        )
+        for member in entry.circle:
+            self._post(member, opened)
+
+    def _let_in(self, entry: Entry, used: bool) -> dict[MemberId, Wish]:
+        """The newcomers whose demands go with the terms; the first settles these, if
+        nobody is left of the circle that did."""
+        admitted: dict[MemberId, Wish] = {}
+        terms = entry.terms if used else None
+        for member, wish in entry.newcomers.items():
+            if terms is None or must_switch(wish.demand, terms):
+                terms = settle(wish.demand, 0)
+            elif why := objection(wish.demand, terms):
+                number = self._view.number
+                self._post(member, Refused(number, entry.name, wish.demand, why))
+                continue
+            admitted[member] = wish
+        entry.terms = terms
+        return admitted
+
+    @staticmethod
+    def _objection(terms: Terms, wanted: Demand) -> str:
+        return "" if must_switch(wanted, terms) else objection(wanted, terms)

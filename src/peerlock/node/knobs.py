@@ -17,9 +17,12 @@ class Knobs:
     hand_overs: int = 64
     hand_over_time: float = 0.001
 
-    # Names that nobody here has used for so many seconds are closed and forgotten, and
-    # at most about so many are kept open without being used.
-    remember: float = 60.0
+    # A name that nobody here has used for about this many seconds is given back, at the
+    # latest after twice as long, and at most about `remembered` names are kept open without
+    # being used.  A process that is stopped holds up the names that it has open; to open a
+    # name again takes one round trip, or two if others have it open.  Names are looked at
+    # at ticks, which are a second apart: a little less than that is at every tick.
+    remember: float = 0.9
     remembered: int = 10_000
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One node's side of the way to another: in order, exactly once, within a view.
+"""One node's side of the way to another: in order, exactly once, while both are in.
 
 Connections may break.  Messages are numbered, kept until they are acknowledged, and sent
 again over the next connection; what arrives twice is dropped, and acknowledged again.
@@ -60,14 +60,14 @@ class Link:
         self._last += 1
         return len(self._kept) >= FULL
 
-    def batch(self, to: MemberId, view: int, fences: Fences) -> Batch:
+    def batch(self, to: MemberId, fences: Fences) -> Batch:
         """What is new, and what we received."""
         messages = tuple(self._fresh)
         self._fresh.clear()
         self._told = self._received
         first = self._last - len(messages) + 1
         highest, limit = fences.highest, fences.limit
-        return Batch(to, view, first, self._received, highest, limit, messages)
+        return Batch(to, fences.view, first, self._received, highest, limit, messages)
 
     def anew(self) -> int:
         """A new connection: all that is not acknowledged is sent, how much of it again."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from peerlock.core.peer import NodeId, Peer
 from peerlock.node.terms import Demand, Terms, blueprint
 from peerlock.node.views import MemberId
+from peerlock.node.wire import NEVER, Epoch, EpochMessage
 
 
 class State(Enum):
@@ -28,13 +30,12 @@ HOLDING, RELEASED = State.HOLDING, State.RELEASED
 class Others:
     """What a probe has heard so far of others who use the name."""
 
-    __slots__ = ("readers", "unheard", "urgent", "users", "view")
+    __slots__ = ("epoch", "readers", "unheard", "users")
 
-    def __init__(self, view: int, unheard: set[MemberId]) -> None:
-        self.view = view  # in which it was asked
+    def __init__(self, epoch: Epoch, unheard: set[MemberId]) -> None:
+        self.epoch = epoch  # in which it was asked
         self.unheard = unheard
         self.users = self.readers = 0
-        self.urgent = False  # it has been asked for again
 
     def add(self, users: int, readers: int) -> None:
         self.users += users
@@ -82,9 +83,10 @@ class Waiter:
 
 
 class Stage(Enum):
-    SHUT = "shut"
-    OPENING = "opening"
-    OPEN = "open"
+    SHUT = "shut"  # we are not in its circle
+    OPENING = "opening"  # we have asked its home to let us in
+    OPEN = "open"  # its algorithm runs
+    HALTED = "halted"  # its circle is being formed anew
 
 
 OPEN = Stage.OPEN
@@ -136,31 +138,28 @@ class Slot:
         raise AssertionError("no algorithm that serves locks has timers")
 
 
-class Instance:
-    """This node's part in one run of the algorithm: a peer for each that may be inside."""
-
-    __slots__ = ("epoch", "slots", "terms")
-
-    def __init__(self, epoch: int, terms: Terms, slots: list[Slot]) -> None:
-        self.epoch = epoch
-        self.terms = terms
-        self.slots = slots
-
-
 class Lock:
     __slots__ = (
         "agreed",
+        "circle",
+        "closing",
+        "early",
+        "entering",
+        "epoch",
+        "forming",
         "free",
         "holders",
-        "instance",
         "marked",
+        "may_ask",
         "name",
-        "recalled",
+        "order",
+        "place",
+        "running",
+        "said",
         "slots",
         "stage",
         "switching",
         "terms",
-        "touched",
         "waiters",
     )
 
@@ -168,30 +167,38 @@ class Lock:
         self.name = name
         self.waiters: deque[Waiter] = deque()
         self.holders: dict[Waiter, None] = {}  # in the order in which they came in
-        self.terms: Terms | None = None  # as it was last opened
-        self.touched = True  # used since we last looked for what can be forgotten
-        self.afresh()
+        self.marked = False  # the node will look at it at its next turn
+        self.shut()
 
-    def afresh(self) -> None:
+    def shut(self) -> None:
         """Nothing is known of it, but who holds and waits here."""
         self.stage = Stage.SHUT
-        self.take_part(None)
-        self.recalled = False  # to be closed as soon as nobody holds it here
+        self.epoch = self.forming = NEVER  # the one we are in; the one we have answered for
+        self.terms: Terms | None = None  # as it was last opened
+        self.early: list[tuple[MemberId, EpochMessage]] = []  # of an epoch to come
+        self.halt()
+
+    def halt(self) -> None:
+        """Speak no more in this epoch; those who hold it go on holding it."""
+        self.circle: Circle = NO_CIRCLE
+        self.slots: list[Slot] = []
+        self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
+        self.entering = 0  # how many of these are holders
+        self.said: set[MemberId] = set()  # members that say that it is our turn
+        self.place = -1  # ours, while our holders enter
+        self.may_ask = False  # it is our turn to ask
+        self.running = False  # everybody may ask
         self.switching = False  # we have asked for other terms
-        self.marked = False  # the node will look at it at its next turn
+        self.closing = False  # we have said that we do not need it any more
         self.free: Slot | None = None  # may be taken at once, by who makes this demand:
         self.agreed: Demand | None = None
-
-    def take_part(self, instance: Instance | None) -> None:
-        """In this run of the algorithm; in none any more."""
-        self.instance = instance
-        self.slots = instance.slots if instance else []
+        for holder in self.holders:
+            holder.slot = None
 
     @property
     def unused(self) -> bool:
         """Nobody here holds it or wants it, and no algorithm thinks so either."""
-        asked = self.switching or self.stage is Stage.OPENING  # and the answer will come
-        if self.waiters or self.holders or asked:
+        if self.waiters or self.holders or self.switching:
             return False
         return not any(s.asking or s.here for s in self.slots)
 
@@ -201,9 +208,26 @@ class Lock:
         return len(users), sum(user.demand.shared for user in users)
 
 
-def make_instance(
-    epoch: int, terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Slot]
-) -> Instance:
+class Circle:
+    """The members that have a name open; equal circles are one object."""
+
+    __slots__ = ("members", "ranks")
+
+    def __init__(self, members: tuple[MemberId, ...]) -> None:
+        self.members = members
+        self.ranks = {member: rank for rank, member in enumerate(members)}
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+
+circle_of = lru_cache(maxsize=1_000)(Circle)
+NO_CIRCLE = circle_of(())
+
+
+def make_slots(
+    terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Slot]
+) -> list[Slot]:
     """The peers of the member of this rank; `wiring` makes a slot for each."""
     peer, nodes, settings = blueprint(terms, members)
     slots = []
@@ -214,4 +238,4 @@ def make_instance(
         slots.append(slot)
     for slot in slots:
         slot.peer.start()
-    return Instance(epoch, terms, slots)
+    return slots

@@ -179,7 +179,7 @@ class Presence:
         self._lines: dict[MemberId, Line] = {}
         self._addresses: dict[MemberId, str] = {}
         self._suspects: set[MemberId] = set()  # the engine was not asked about them yet
-        self._seen_at = inf  # when the view was seen
+        self._awaited: dict[MemberId, float] = {}  # whose answers, since which tick
 
         self._reason = ""  # why the engine cannot be used, while it cannot
         self._hidden = ""  # why others cannot reach us
@@ -230,6 +230,8 @@ class Presence:
         self._sound = True
         self.effects.append(BeFound())
         self.node.tick()
+        awaited, now = self.node.awaited - {self.node.me}, self.clock()
+        self._awaited = {member: self._awaited.get(member, now) for member in awaited}
         self.look()
 
     @property
@@ -405,7 +407,6 @@ class Presence:
 
     def _go_with(self, view: View) -> None:
         self._addresses = {member.id: member.address for member in view.members}
-        self._seen_at = self.clock()
         for member in [m for m in self._lines if m not in self._addresses]:
             self._drop(member)
         if self.node.me not in self._addresses:
@@ -504,7 +505,7 @@ class Presence:
         """What keeps us from working as we should; nothing if nothing does."""
         if self._fault:
             return f"an unforeseen fault, please report it: {self._fault}"
-        return self._reason or self._hidden or self._unreachable() or self._awaited()
+        return self._reason or self._hidden or self._unreachable() or self._silent()
 
     def _unreachable(self) -> str:
         for member, line in self._lines.items():
@@ -515,9 +516,9 @@ class Presence:
                 return f"cannot reach the member at {where}: {line.reason}"
         return ""
 
-    def _awaited(self) -> str:
-        if self.clock() - self._seen_at > SLOW:
-            for member in self.node.awaited - {self.node.me}:
+    def _silent(self) -> str:
+        for member, since in self._awaited.items():
+            if self.clock() - since > SLOW and member in self.node.awaited:
                 where = self._addresses.get(member)
-                return f"all wait for the member at {where}, which is silent"
+                return f"locks wait for the member at {where}, which is silent"
         return ""

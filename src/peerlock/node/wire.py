@@ -1,7 +1,12 @@
 """What nodes say to one another.
 
-Names are opened before they are used: the member to whom a name's hash points is its
-*home* and knows who has it open and on what terms.
+Three kinds of messages:
+
+- between members of a name's circle, valid in one epoch (`ToPeer`, `Next`, `Go`), and
+  `Probe`, `Probed`, which are valid whenever they come;
+- to and from the home of a name; they carry the sender's view, so that a receiver that has
+  not seen it yet keeps them until it has;
+- `Batch`, in which all of them travel.
 """
 
 from __future__ import annotations
@@ -13,122 +18,182 @@ from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import MemberId
 
 
-class Open(NamedTuple):
-    """To the home: I want to use this name; `held` when I hold it since an older view."""
+class Epoch(NamedTuple):
+    """One run of an algorithm in a circle; never used twice, and growing per name."""
 
+    reign: int  # the view in which its home became the home
+    number: int  # its home's count, over all names
+
+
+NEVER = Epoch(0, 0)
+
+
+# To the home, and from it
+
+
+class Open(NamedTuple):
+    """To the home: take me into the circle of this name, on these terms if it is new."""
+
+    view: int
     name: str
     demand: Demand
-    held: Terms | None = None
+    waited: float  # seconds, by the first that wants it here
+
+
+class Reform(NamedTuple):
+    """From the home: speak no more in the epoch that you are in; this is the next."""
+
+    view: int
+    name: str
+    epoch: Epoch
+
+
+class Formed(NamedTuple):
+    """To the home: I do not speak any more, and this is how things stand here.  It is said
+    again if a user comes before the epoch is opened."""
+
+    view: int
+    name: str
+    epoch: Epoch  # the one that is being formed
+    stays: bool  # I want to be in the circle
+    holds: bool
+    waited: float  # seconds, by the first that waits here; below 0: nobody does
 
 
 class Opened(NamedTuple):
-    """From the home: use it on these terms.  `epoch` tells this opening from others."""
+    """From the home: an epoch begins.  Holders enter and waiters ask in the given order,
+    then everybody may."""
 
+    view: int
     name: str
-    epoch: int
+    epoch: Epoch
     terms: Terms
+    circle: tuple[MemberId, ...]
+    holders: tuple[MemberId, ...]
+    waiters: tuple[MemberId, ...]
 
 
 class Refused(NamedTuple):
     """From the home: the cluster uses this name in another way."""
 
+    view: int
     name: str
     demand: Demand
     why: str
 
 
-class Recall(NamedTuple):
-    """From the home: close it as soon as you can; it will be opened on other terms."""
-
-    name: str
-    epoch: int
-
-
 class Close(NamedTuple):
     """To the home: I neither hold it nor want it any more."""
 
+    view: int
     name: str
-    epoch: int
+    epoch: Epoch
 
 
-class Forget(NamedTuple):
-    """From the home: nobody has it open; what its algorithm has left behind can go."""
-
-    name: str
-    epoch: int
-
-
-class Recheck(NamedTuple):
-    """To the home: I still remember this and have heard nothing for long.  Should I?"""
+class Report(NamedTuple):
+    """How a name stands at a member that has it open."""
 
     name: str
-    epoch: int
+    epoch: Epoch
+    speaks: bool  # in that epoch
+    terms: Terms
+    circle: tuple[MemberId, ...]
+
+
+class Tell(NamedTuple):
+    """From a new home: which of the names do you have open whose home I am now, among
+    these elders, and was not among all of those before?"""
+
+    view: int
+    question: int
+    elders: tuple[MemberId, ...]
+    before: tuple[tuple[MemberId, ...], ...]
+
+
+class Told(NamedTuple):
+    """To the new home: these; and there are more to come, or not."""
+
+    view: int
+    question: int
+    reports: tuple[Report, ...]
+    more: bool
+
+
+class Stale(NamedTuple):
+    """To the home: I have seen another home of this name since your reign began.  Without a
+    name: I have seen other elders than those among whom you ask."""
+
+    view: int
+    name: str
+    floor: int
+
+
+# In the circle
+
+
+class Next(NamedTuple):
+    """To the first and to the next in an epoch's order: it is the turn of this place, as I
+    have entered or asked.  From the first to the next: I have heard so, too."""
+
+    name: str
+    epoch: Epoch
+    place: int
+
+
+class Go(NamedTuple):
+    """From the first and from the last in that order: everybody may ask."""
+
+    name: str
+    epoch: Epoch
 
 
 class Probe(NamedTuple):
-    """To everybody: is anybody over there in, or waiting?  From who would not wait."""
+    """Is anybody over there in, or waiting?  From a user that would not wait."""
 
     name: str
 
 
 class Probed(NamedTuple):
-    """How many are, and how many of these are readers; who only probes does not count."""
+    """How many are, and how many of these are readers, without those that only probe."""
 
     name: str
     users: int
     readers: int
 
 
-class Ready(NamedTuple):
-    """To the first member of the view: what I hold, I hold in this view."""
-
-
-class Go(NamedTuple):
-    """From the first member: everybody is ready."""
-
-
 class ToPeer(NamedTuple):
     """From one peer of an algorithm to another; receiver 0 is every peer over there."""
 
     name: str
-    epoch: int
-    terms: Terms
+    epoch: Epoch
+    algorithm: str
     sender: NodeId
     receiver: NodeId
     message: Any
 
 
-Message = (
-    Open
-    | Opened
-    | Refused
-    | Recall
-    | Close
-    | Forget
-    | Recheck
-    | Probe
-    | Probed
-    | Ready
-    | Go
-    | ToPeer
-)
+HomeMessage = Open | Reform | Formed | Opened | Refused | Close | Tell | Told | Stale
+EpochMessage = Next | Go | ToPeer
+Message = HomeMessage | EpochMessage | Probe | Probed
 MESSAGES: tuple[type, ...] = Message.__args__
 
 # What stands for each class on the wire, once and for ever: neither a new class nor another
-# order changes it.  The number of a class that is gone is not given again.
+# order changes it.  The number of a class that is gone (3, 5, 6, 9) is not given again.
 TAGS: dict[type, int] = {
     Open: 0,
     Opened: 1,
     Refused: 2,
-    Recall: 3,
     Close: 4,
-    Forget: 5,
-    Recheck: 6,
     Probe: 7,
     Probed: 8,
-    Ready: 9,
     Go: 10,
     ToPeer: 11,
+    Reform: 12,
+    Formed: 13,
+    Tell: 14,
+    Told: 15,
+    Stale: 16,
+    Next: 17,
 }
 
 # The same for the messages of each algorithm that serves locks, by name.
@@ -186,12 +251,15 @@ def kinds_of(algorithm: str, messages: tuple[type, ...]) -> dict[type, int | str
 
 
 class Batch(NamedTuple):
-    """What goes over a connection at one go."""
+    """What goes over a connection at one go.
+
+    Messages from one member to another are numbered from 1, for as long as both are in.
+    """
 
     to: MemberId  # a process that was put out and came back is not who it was
-    view: int
-    first: int  # the number of the first message; they are numbered from 1 in each view
+    view: int  # to which the fence and the limit belong
+    first: int  # the number of the first message
     received: int  # the highest number received from the other side
     fence: int  # the highest that the sender knows of
-    limit: int  # every fence below it may be given in this view
+    limit: int  # every fence below it may be given in that view
     messages: tuple[Message, ...]

@@ -22,7 +22,7 @@ from peerlock.core.peer import RemoteError
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import TAGS, Batch, Message, ToPeer, kinds_of
 
-VERSION = 2
+VERSION = 3
 
 # A member sends no larger frame; and before its other end is known, a connection carries
 # none that is larger than a greeting.
@@ -147,9 +147,9 @@ def _halves(batch: Batch) -> tuple[Batch, Batch]:
 def _bare(message: Message) -> tuple[Any, ...]:
     if type(message) is not ToPeer:
         return (TAGS[type(message)], *message)
-    name, epoch, terms, sender, receiver, content = message
-    kind, take_apart = KINDS[terms.algorithm][type(content)]
-    return (TO_PEER, name, epoch, (*terms,), sender, receiver, kind, take_apart(content))
+    name, epoch, algorithm, sender, receiver, content = message
+    kind, take_apart = KINDS[algorithm][type(content)]
+    return (TO_PEER, name, epoch, algorithm, sender, receiver, kind, take_apart(content))
 
 
 TakeApart = Callable[[Any], tuple[Any, ...]]
@@ -232,8 +232,8 @@ def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
     *head, kind, content = astuple(struct)
-    makers = MAKERS[struct.terms.algorithm]
-    if not makers and is_strange(struct.terms.algorithm):
+    makers = MAKERS[struct.algorithm]
+    if not makers and is_strange(struct.algorithm):
         return named(ToPeer, (*head, None))  # type: ignore[no-any-return]  # the node refuses it
     make, decoder = makers[kind]
     return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]

@@ -35,6 +35,7 @@ from peerlock.node.register import Table
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.simulator.faults import LEASE, Faults
+from peerlock.simulator.places import Places
 from peerlock.simulator.process import Answer, Process, Way
 from peerlock.simulator.users import Party, User
 from peerlock.simulator.witness import Misrule, Witness
@@ -158,12 +159,16 @@ class Cluster:
         # Clocks run at different rates.
         self.skewed = self.between_machines and self._clocks.random() < 0.5
         self.splits = self._clocks.random() < 0.3  # a batch becomes several frames
+        self.members_per_elder = self._clocks.choice((1, 1, 2, 8))
         self.now = 0.0
         self.events = 0
         self.happened: Counter[str] = Counter()
         self.faults = Faults(self)
         notice = SKEWED_MARGIN if self.skewed else margin(LEASE)
         self.witness = Witness(lambda: self.now, notice)
+        self.places = Places(
+            lambda: self.now, self.faults.calm_since, self.faults.whole_since
+        )
         self.engine = Engine(self)
         self.knobs = Knobs(
             hand_overs=self.rng.choice((1, 2, 64)),
@@ -350,7 +355,7 @@ class Cluster:
             raise Misrule(f"{errors} messages among honest nodes made no sense")
         self.happened["readers together"] = self.witness.together
         self.happened["permits in use together"] = self.witness.permitted
-        self.happened["recalls"] = sum(n.statistics.messages["Recall"] for n in nodes)
+        self.happened["places kept"] = self.places.compared
         return Outcome(
             seed=self.story.seed,
             grants=self.witness.grants,

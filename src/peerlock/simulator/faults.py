@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from peerlock.node.views import MemberId
+from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.witness import Misrule
 
@@ -33,6 +34,8 @@ class Faults:
         self.cluster = cluster
         self.rng = cluster.rng
         self.struck = 0
+        self.disturbed_until = 0.0  # messages took longer, or were lost
+        self.haunted_until = 0.0  # a dead process was taken for a member
         self.between = self.rng.choice((0.2, 1.0, 3.0))
         self.aimed = self.rng.choice((0, 4, 12))  # how many may strike during recovery
         self.kinds: Kinds = (
@@ -60,6 +63,9 @@ class Faults:
             self.sever,
             self.lose,
         )
+        if self.rng.random() < 0.2:  # members come and go, and messages are quick
+            self.kinds = (self.crash, self.join, self.join, self.leave)
+            self.aimed_kinds = (self.behead, self.crash, self.join)
 
     # When
 
@@ -74,8 +80,10 @@ class Faults:
             wait = self.rng.expovariate(1.0 / self.between)
             self.cluster.after(wait, None, self._now_and_then)
 
-    def while_they_recover(self, again: bool) -> None:
+    def while_they_recover(self, before: View, again: bool) -> None:
         """A node has seen a new view; `again` if it was recovering from another one."""
+        if self._is_haunted(before):
+            self.haunted_until = self.cluster.now
         if again:
             self.cluster.happened["view during recovery"] += 1
         if self.aimed and not self.over and self.rng.random() < 0.3:
@@ -91,8 +99,36 @@ class Faults:
     def over(self) -> bool:
         return self.cluster.now >= self.cluster.story.troubled - 1.0
 
+    def calm_since(self) -> float:
+        """Since when messages and processes have been as quick as usual; inf: they are
+        not."""
+        disturbed = any(
+            process.slowness
+            or not {"tick", "receive", "turn"}.isdisjoint(process.node.__dict__)
+            or any(way.lag or way.loses or way.lossy for way in process.ways.values())
+            for process in self.cluster.processes
+        )
+        return inf if disturbed else self.disturbed_until
+
+    def whole_since(self) -> float:
+        """Since when, in calm, no process has taken a dead one for a member; inf: one
+        does."""
+        views = [p.node.view for p in self.cluster.processes if p.node.member]
+        haunted = any(map(self._is_haunted, views))
+        return inf if haunted else max(self.haunted_until, self.calm_since())
+
+    def _is_haunted(self, view: View) -> bool:
+        everyone = self.cluster.everyone
+        return any(
+            everyone[m.id].dead or everyone[m.id].node.me != m.id for m in view.members
+        )
+
+    def _disturb(self, *until: float) -> None:
+        self.disturbed_until = max(self.disturbed_until, self.cluster.now, *until)
+
     def cease(self) -> None:
         for process in self.cluster.processes:
+            self._disturb(*(way.last_arrival for way in process.ways.values()))
             process.slowness = process.disk = process.refused_until = 0.0
             process.blocked.clear()
             for way in process.ways.values():
@@ -105,19 +141,26 @@ class Faults:
             self._kill(self.rng.choice(self.cluster.processes), "crash")
 
     def behead(self) -> None:
-        """The first member dies, if possible before it has said that all are ready."""
+        """The first member dies, if possible while it forms a circle or takes over."""
         first = self.cluster.engine.first
         if first and not first.dead and len(self.cluster.staying) > 1:
-            waited_for = not first.node.running
+            waited_for = bool(first.node.awaited)
             self._kill(first, "first member's end in recovery" if waited_for else "crash")
 
     def _kill(self, process: Process, kind: str) -> None:
+        self._disturb_if_slow(process)
         self._tell(process, "is killed", kind)
         for user in list(process.users):
             user.over()
         self.cluster.kill(process)
         if self.rng.random() < 0.7:
             self.cluster.after(self.rng.random(), None, self.join)
+
+    def _disturb_if_slow(self, process: Process) -> None:
+        """What it has sent may come late."""
+        ways = process.ways.values()
+        if process.slowness or any(way.lag for way in ways):
+            self._disturb(*(way.last_arrival for way in ways))
 
     def join(self) -> None:
         if len(self.cluster.processes) < self.cluster.story.most:
@@ -133,6 +176,7 @@ class Faults:
     def slow(self) -> None:
         process = self.rng.choice(self.cluster.processes)
         process.slowness = self.rng.choice((0.0, 0.01, 0.3))
+        self._disturb(self.cluster.now + 0.3)
         self._tell(process, f"is slower by {process.slowness}", "slow")
 
     def stall(self) -> None:
@@ -214,6 +258,7 @@ class Faults:
         usual = self.rng.choice((0.05, 0.5, LEASE, 1.5 * LEASE))
         pause = usual * self.rng.uniform(0.8, 1.2)
         process.paused_until = self.cluster.now + pause
+        self._disturb(process.paused_until, process.paused_until + pause)  # late timers
         if process.blind:
             self._blind(process, process.paused_until + LEASE / 5 / process.rate)
         return pause
@@ -226,6 +271,7 @@ class Faults:
         step = getattr(process.node, name)
 
         def fail(*arguments: Any) -> None:
+            self._disturb()
             process.node.__dict__.pop(name, None)
             if half:
                 step(*arguments)
@@ -247,6 +293,7 @@ class Faults:
             way.cut = self.rng.random() < 0.5
             blocked_until = self.cluster.now + self.rng.choice((0.0, 0.0, 0.5))
             process.blocked[way.receiver] = blocked_until
+            self._disturb(blocked_until, way.last_arrival)
             broken = partial(process.broken, member, way)
             self.cluster.after(self.cluster.delay(), process, broken)
             self.cluster.notice_end(way)
@@ -268,9 +315,10 @@ class Faults:
 
     def loses(self, way: Way, batch: Batch) -> bool:
         """What comes early is kept, and looked at when nobody can end the connection."""
-        if not way.loses or batch.view > way.receiver.node.view.number:
+        if not way.loses or not way.receiver.node.member:
             return False
         way.loses, way.lossy = False, True
+        self._disturb()
         return True
 
     def _some_way(self) -> tuple[Process, MemberId, Way] | None:

@@ -7,6 +7,7 @@ or lost after the deed is done.  Nothing is decided here.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import inf
@@ -46,11 +47,12 @@ Answer = Callable[[], None]
 class Way:
     """A connection from a process to another member, in order, until it is gone."""
 
-    __slots__ = ("cut", "lag", "last_arrival", "loses", "lossy", "me", "receiver")
+    __slots__ = ("cut", "frames", "lag", "last_arrival", "loses", "lossy", "me", "receiver")
 
     def __init__(self, me: MemberId, receiver: Process) -> None:
         self.me = me  # as whom its maker said hello
         self.receiver = receiver
+        self.frames: deque[Frame] = deque()  # that are under way
         self.cut = False  # what is under way in it is lost
         self.loses = False  # the next batch
         self.lossy = False  # it has lost something although it lived
@@ -82,7 +84,7 @@ class Process:
         self.corrected = 0.0  # its wall clock, by how much in all
         self._alarm_at = inf  # on our clock
         self._alarms = 0
-        self.node = Node(self.clock, cluster.knobs)
+        self.node = Node(self.clock, cluster.knobs, cluster.members_per_elder)
         self.presence = Presence(
             self.node,
             self.wall,
@@ -202,20 +204,20 @@ class Process:
 
     def answered(self, question: Question, answer: Answer) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view, bool(node.awaited)
         self.step(answer)
-        if node.view.number > before:
-            self.cluster.faults.while_they_recover(recovering)
+        if node.view.number > before.number:
+            self.cluster.faults.while_they_recover(before, recovering)
         if isinstance(question, Leave):
             self.settle()
             self.cluster.kill(self)
 
     def heard(self, view: View) -> None:
         node = self.node
-        before, recovering = node.view.number, node.member and not node.running
+        before, recovering = node.view, bool(node.awaited)
         self.step(self.presence.heard, view)
-        if node.view.number > before:
-            self.cluster.faults.while_they_recover(recovering)
+        if node.view.number > before.number:
+            self.cluster.faults.while_they_recover(before, recovering)
 
     # Connections
 
@@ -261,18 +263,22 @@ class Process:
         cluster = self.cluster
         arrival = cluster.now + way.lag + cluster.delay(way.receiver)
         way.last_arrival = max(way.last_arrival, arrival)
-        cluster.at(way.last_arrival, way.receiver, partial(self._arrive, way, frame))
+        way.frames.append(frame)
+        cluster.at(way.last_arrival, way.receiver, partial(self._arrive, way))
 
-    def _arrive(self, way: Way, frame: Frame) -> None:
-        """At the other end, which is alive."""
+    def _arrive(self, way: Way) -> None:
+        """The next frame, at the other end, which is alive."""
         now = self.cluster.now
+        stays = self.muted and self.paused_until > now
+        way.cut = way.cut or (stays and self.dead)
         if way.cut:
             return
-        if self.muted and self.paused_until > now and not self.dead:
+        if stays:
             way.last_arrival = max(way.last_arrival, self.paused_until)
-            again = partial(self._arrive, way, frame)
-            self.cluster.at(self.paused_until, way.receiver, again)
-        elif isinstance(frame, Batch):
+            self.cluster.at(self.paused_until, way.receiver, partial(self._arrive, way))
+            return
+        frame = way.frames.popleft()
+        if isinstance(frame, Batch):
             way.receiver.receive(way, frame)
         else:
             way.receiver.heard(frame)
@@ -310,6 +316,7 @@ class Process:
     def wait(self, user: User) -> bool:
         """Whether it is in already."""
         self.users[user] = None
+        self.cluster.places.asks(user.name, user.place)
         if self.node.take(user.name, user):
             user.on_granted()
         else:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
-from peerlock.node.locks import State, Waiter
+from peerlock.node.locks import Stage, State, Waiter
 from peerlock.node.terms import Demand
+from peerlock.node.views import MemberId
+from peerlock.simulator.places import Place
 from peerlock.simulator.witness import Held, Misrule
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ class Party:
 class User(Waiter):
     """One round of a local user: ask, perhaps give up, hold, release."""
 
-    __slots__ = ("held", "name", "party", "process")
+    __slots__ = ("held", "name", "party", "place", "process")
 
     def __init__(
         self, process: Process, name: str, wanted: Demand, party: Party | None = None
@@ -49,7 +52,24 @@ class User(Waiter):
         self.process = process
         self.name = name
         self.party = party
+        self.place = self._place()
         self.held: Held | None = None
+
+    def _place(self) -> Place:
+        process = self.process
+        lock = process.node.locks.get(self.name)
+        in_epoch = lock is not None and lock.stage is Stage.OPEN
+        in_epoch = in_epoch and process.cluster.faults.whole_since() < inf
+        now, shared = process.cluster.now, self.demand.shared
+        waits = partial(self._waits_as, process.node.me)
+        return Place(process.name, now, shared, in_epoch, waits)
+
+    def _waits_as(self, me: MemberId) -> bool:
+        """It wants the lock alone, and has been waiting as this member for certain."""
+        process, wanted = self.process, self.demand
+        if process.dead or process.leaving or process.node.me != me:
+            return False
+        return process.node.member and not (wanted.shared or wanted.permits or self.probing)
 
     def on_granted(self) -> None:
         process = self.process
@@ -59,6 +79,8 @@ class User(Waiter):
         if not process.clock() < process.node.deadline:
             raise Misrule(f"{process.name} grants {self.name} after its lease")
         cluster.tell(process, f"gets {self.name} with fence {self.fence}")
+        terms = process.node.locks[self.name].terms
+        cluster.places.granted(self.name, self.place, terms.algorithm if terms else "")
         if not process.blind:
             who, shared = process.name, self.demand.shared
             self.held = Held(who, self.fence, shared, self._valid, self._needs_time)
@@ -100,6 +122,8 @@ class User(Waiter):
     def over(self) -> None:
         if self.party and self.state is not State.RELEASED:
             self.party.spoil()
+        cluster = self.process.cluster
+        cluster.places.over(self.name, self.place)
         if self.held:
-            self.process.cluster.witness.left(self.name, self.held)
+            cluster.witness.left(self.name, self.held)
         self.process.users.pop(self, None)

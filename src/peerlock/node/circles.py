@@ -1,0 +1,469 @@
+"""The names that are open at a node, and its part in their circles.
+
+A name is opened before it is used: its home takes us into its circle and says on what terms
+it is used; only then are its peers made.  What a member keeps to:
+
+- **An epoch at a time.**  We speak in the epoch that was last opened for us, until its home
+  forms the next (`Reform`); then we speak in none, until that is opened.  A user that holds
+  the lock here goes on holding it meanwhile.  What comes of older epochs is dropped; what
+  comes of the next before we are told of it is kept.
+- **The home's word counts** if it is the home in the view that we have seen, and if its
+  reign is not below our floor (`node/succession.py`).  In the latter case we say so
+  (`Stale`).
+- **In order.**  In a new epoch holders enter again, then those that wait ask, one after the
+  other, and then everybody may ask.  A member that has asked says so to the first in this
+  order and to the next (`Next`), and the first says so to the next as well: a member asks
+  when it has heard both.  Links keep their order.  So its request comes after the one
+  before it both at the first, where an algorithm with a token or a coordinator starts, and
+  in its own clock.  In the same way the first and the last say that everybody may (`Go`).
+- **Coming while it is formed.**  A user that comes first here while the circle is formed
+  has a place in the order, too: we answer the home once more (`Formed`).
+- **A new home** asks what we have open (`Tell`).  If we have seen other elders than it, we
+  say so (`Stale`), and it asks anew when it has seen our view.  Whatever we want of a home
+  is asked again if the home has changed.
+- **Going.**  A name that has not been used here for a while is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from peerlock.core.peer import NodeId, RemoteError
+from peerlock.node.homes import is_taken
+from peerlock.node.knobs import Knobs
+from peerlock.node.locks import OPEN, Lock, Slot, Stage, State, circle_of, make_slots
+from peerlock.node.mail import Mail
+from peerlock.node.statistics import Counts
+from peerlock.node.succession import Succession
+from peerlock.node.terms import Demand, Terms, must_make_sense
+from peerlock.node.views import MemberId
+from peerlock.node.wire import (
+    Close,
+    Epoch,
+    EpochMessage,
+    Formed,
+    Go,
+    Next,
+    Open,
+    Opened,
+    Reform,
+    Refused,
+    Report,
+    Stale,
+    Tell,
+    Told,
+    ToPeer,
+)
+
+if TYPE_CHECKING:
+    from peerlock.node.turnstile import Turnstile
+
+# What an algorithm may run into if another member made up what it was told: a node that is
+# none, a list that is too short.  Whoever does that can keep the lock as well, until it is
+# put out; but our users are not to blame, and all other locks go on.
+NONSENSE = (LookupError, ValueError, OverflowError)
+
+# So many messages of an epoch to come are kept for a name.
+EARLY = 10_000
+
+# So many reports are told in one message.
+REPORTS = 1_000
+
+
+class Circles:
+    def __init__(
+        self,
+        mail: Mail,
+        succession: Succession,
+        clock: Callable[[], float],
+        knobs: Knobs,
+        statistics: Counts,
+    ) -> None:
+        self.locks: dict[str, Lock] = {}
+        self.turnstile: Turnstile  # which is made after us
+        self.view = 0
+        self._mail = mail
+        self._post = mail.post
+        self._succession = succession
+        self._clock = clock
+        self._knobs = knobs
+        self._statistics = statistics
+        # Those that wait for a word of their home, and what was asked for; None: the next
+        # epoch.
+        self._asked: dict[Lock, Demand | None] = {}
+        self._idle: dict[Lock, None] = {}  # not used since they were put here
+        self._idle_for_longer: dict[Lock, None] = {}
+        self._swept = clock()
+
+    # Names
+
+    def lock(self, name: str) -> Lock:
+        lock = self.locks.get(name)
+        if lock is None:
+            if len(self.locks) >= self._knobs.remembered and self._idle:
+                self.sweep()
+                self.sweep()
+            lock = self.locks[name] = Lock(name)
+        return lock
+
+    def forget_if_unused(self, lock: Lock) -> None:
+        if lock.stage is Stage.SHUT and lock.unused:
+            self.locks.pop(lock.name, None)
+            self._asked.pop(lock, None)
+            self._idle.pop(lock, None)
+
+    def rest(self, lock: Lock) -> None:
+        """Nobody here uses it any more, for now."""
+        self._idle[lock] = None
+
+    def sweep(self) -> None:
+        """Give back what was not used since the last sweep."""
+        self._swept = self._clock()
+        before, self._idle_for_longer, self._idle = self._idle_for_longer, self._idle, {}
+        for lock in before:
+            if lock not in self._idle_for_longer and lock.unused and lock.stage is OPEN:
+                self._close(lock)
+
+    def sweep_if_due(self) -> None:
+        if self._clock() - self._swept >= self._knobs.remember:
+            self.sweep()
+
+    def _close(self, lock: Lock) -> None:
+        self._post(
+            self._succession.home(lock.name), Close(self.view, lock.name, lock.epoch)
+        )
+        if len(lock.circle) == 1:
+            lock.shut()
+            self.forget_if_unused(lock)
+        else:
+            lock.closing = True
+
+    def lose_everything(self) -> None:
+        """We are out.  Those that wait go on waiting, until we are in again."""
+        self._asked.clear()
+        self._idle.clear()
+        self._idle_for_longer.clear()
+        for lock in list(self.locks.values()):
+            lock.shut()
+            if not lock.waiters:
+                del self.locks[lock.name]
+
+    # Opening
+
+    def open(self, lock: Lock, wanted: Demand) -> None:
+        lock.stage = Stage.OPENING
+        self._ask_home(lock, wanted)
+
+    def switch(self, lock: Lock, wanted: Demand) -> None:
+        """A reader came to a name whose algorithm has none."""
+        lock.switching = True
+        self._ask_home(lock, wanted)
+
+    def _ask_home(self, lock: Lock, wanted: Demand) -> None:
+        self._asked[lock] = wanted
+        home = self._succession.home(lock.name)
+        self._post(home, Open(self.view, lock.name, wanted, self._waited(lock)))
+
+    def wait(self, lock: Lock) -> None:
+        """A user has come while the circle is formed."""
+        if len(lock.waiters) == 1:
+            self._answer(self._succession.home(lock.name), lock)
+
+    def _waited(self, lock: Lock) -> float:
+        """By the first that waits here; below 0: nobody does."""
+        if not lock.waiters:
+            return -1.0
+        return max(0.0, self._clock() - lock.waiters[0].asked_at)
+
+    def receive_opened(self, sender: MemberId, message: Opened) -> None:
+        name, epoch, terms = message.name, message.epoch, message.terms
+        if not self._counts(sender, name, epoch):
+            return
+        lock = self.locks.get(name)
+        if lock is None or lock.stage not in (Stage.OPENING, Stage.HALTED):
+            raise RemoteError(f"{sender} opens what we do not want")
+        if epoch < lock.forming or epoch <= lock.epoch:
+            raise RemoteError(f"{sender} opens an epoch that is over")
+        circle = circle_of(message.circle)
+        if self._mail.me not in circle.ranks or len(circle.ranks) < len(circle):
+            raise RemoteError(f"{sender} opens {name!r} for others than us")
+        must_make_sense(terms, len(circle))
+        self._asked.pop(lock, None)
+        lock.halt()
+        lock.stage, lock.epoch, lock.terms, lock.circle = OPEN, epoch, terms, circle
+        lock.slots = make_slots(
+            terms, len(circle), circle.ranks[self._mail.me], self._wiring(lock)
+        )
+        lock.order = (*message.holders, *message.waiters)
+        lock.entering = len(message.holders)
+        self._begin(lock)
+        early, lock.early = lock.early, []
+        for origin, kept in early:
+            if kept.epoch == epoch and lock.epoch == epoch:
+                self._in_epoch(lock, origin, kept)
+        self.turnstile.opened(lock)
+
+    def receive_refused(self, sender: MemberId, message: Refused) -> None:
+        if not self._is_home(sender, message.name):
+            return
+        lock = self.locks.get(message.name)
+        if lock is None or self._asked.get(lock) != message.demand:
+            return  # we have asked twice, as its home has changed
+        self._asked.pop(lock, None)
+        lock.switching = False
+        if lock.stage is Stage.OPENING:
+            lock.stage = Stage.SHUT
+        for waiter in [w for w in lock.waiters if w.demand == message.demand]:
+            lock.waiters.remove(waiter)
+            waiter.state = State.REFUSED
+            waiter.on_refused(message.why)
+        self.turnstile.serve(lock)
+        self.forget_if_unused(lock)
+
+    # Forming anew
+
+    def receive_reform(self, sender: MemberId, message: Reform) -> None:
+        name, epoch = message.name, message.epoch
+        if not self._counts(sender, name, epoch):
+            return
+        lock = self.locks.get(name)
+        if lock is None or lock.stage not in (OPEN, Stage.HALTED):
+            self._post(sender, Formed(self.view, name, epoch, False, False, -1.0))
+            return
+        if epoch <= lock.forming or epoch <= lock.epoch:
+            raise RemoteError(f"{sender} forms an epoch that is over")
+        if lock.closing and lock.unused:
+            self._post(sender, Formed(self.view, name, epoch, False, False, -1.0))
+            lock.shut()
+            self.forget_if_unused(lock)
+            return
+        lock.halt()
+        lock.stage, lock.forming = Stage.HALTED, epoch
+        self._asked[lock] = None
+        self._answer(sender, lock)
+
+    def _answer(self, home: MemberId, lock: Lock) -> None:
+        """How things stand here, in the circle that is being formed."""
+        holds, waited = bool(lock.holders), self._waited(lock)
+        self._post(home, Formed(self.view, lock.name, lock.forming, True, holds, waited))
+
+    def _counts(self, sender: MemberId, name: str, epoch: Epoch) -> bool:
+        """Whether this home's word counts."""
+        if not self._is_home(sender, name):
+            return False
+        floor = self._succession.floor(name)
+        if epoch.reign < floor:
+            self._post(sender, Stale(self.view, name, floor))
+            return False
+        return True
+
+    def _is_home(self, sender: MemberId, name: str) -> bool:
+        if self._succession.home(name) == sender:
+            return True
+        if not self._succession.was_home(name, sender):
+            raise RemoteError(f"{sender} is not the home of {name!r}")
+        return False
+
+    # New homes
+
+    def see(self, view: int, elders_changed: bool) -> None:
+        self.view = view
+        if not elders_changed:
+            return
+        for lock in list(self._asked):
+            if self._succession.reign(lock.name) == view:
+                self._ask_again(lock)
+
+    def receive_tell(self, sender: MemberId, message: Tell) -> None:
+        elders, before = message.elders, message.before
+        if elders != self._succession.elders:
+            # It asks anew when it sees our view; if it misses that, it has to be told.
+            self._post(sender, Stale(self.view, "", self.view))
+            return
+        if sender not in elders:
+            raise RemoteError(f"{sender} is nobody's home")
+        taken = [
+            lock
+            for lock in self.locks.values()
+            if is_taken(lock.name, sender, elders, before)
+        ]
+        reports = list(self._reports(taken))
+        for i in range(0, len(reports) + 1, REPORTS):
+            some, more = tuple(reports[i : i + REPORTS]), i + REPORTS <= len(reports)
+            self._post(sender, Told(self.view, message.question, some, more))
+        for lock in taken:
+            if lock.closing:
+                lock.closing = False
+                self.rest(lock)
+            if lock in self._asked:
+                self._ask_again(lock)
+
+    def _reports(self, locks: list[Lock]) -> Iterator[Report]:
+        for lock in locks:
+            if lock.stage in (OPEN, Stage.HALTED):
+                assert lock.terms is not None
+                speaks = lock.stage is OPEN
+                members = lock.circle.members
+                yield Report(lock.name, lock.epoch, speaks, lock.terms, members)
+
+    def _ask_again(self, lock: Lock) -> None:
+        """The home has changed; it may not know that we wait for it."""
+        wanted = self._asked[lock]
+        if wanted is not None:
+            self._ask_home(lock, wanted)
+        else:
+            floor = self._succession.floor(lock.name)
+            self._post(self._succession.home(lock.name), Stale(self.view, lock.name, floor))
+
+    # In order
+
+    def _begin(self, lock: Lock) -> None:
+        if not lock.order:
+            lock.running = True
+        elif lock.order[0] == self._mail.me:
+            self._our_turn(lock, 0)
+
+    def _our_turn(self, lock: Lock, place: int) -> None:
+        if place < lock.entering:
+            lock.place = place
+            self.turnstile.enter(lock)
+            self.see_who_is_in(lock)
+        else:
+            lock.may_ask = True
+            self.turnstile.serve(lock)
+            lock.may_ask = False
+            self._pass_on(lock, place)
+
+    def see_who_is_in(self, lock: Lock) -> None:
+        """When all that is held here is held in this epoch, it is the next one's turn."""
+        if lock.place >= 0 and not any(slot.asking for slot in lock.slots):
+            place, lock.place = lock.place, -1
+            self._pass_on(lock, place)
+
+    def _pass_on(self, lock: Lock, place: int) -> None:
+        """We have entered or asked in this place."""
+        if lock.order[0] != self._mail.me:
+            self._post(lock.order[0], Next(lock.name, lock.epoch, place + 1))
+        self._call(lock, place + 1)
+
+    def _call(self, lock: Lock, place: int) -> None:
+        """Say that it is the turn of this place, or of everybody."""
+        name, epoch, order = lock.name, lock.epoch, lock.order
+        if place == len(order):
+            for member in lock.circle.members:
+                self._post(member, Go(name, epoch))
+        elif order[place] != order[0] or order[0] == self._mail.me:
+            self._post(order[place], Next(name, epoch, place))
+
+    def _receive_next(self, lock: Lock, sender: MemberId, message: Next) -> None:
+        place, order, me = message.place, lock.order, self._mail.me
+        if not 0 < place <= len(order):
+            raise RemoteError(f"{sender} speaks of a place that there is not")
+        ours = order[place : place + 1] == (me,)
+        needed = {order[0], order[place - 1]}
+        if me == order[0]:
+            needed = {order[place - 1]}
+        elif not ours:
+            raise RemoteError(f"{sender} does not know whose turn it is")
+        if sender not in needed:
+            raise RemoteError(f"{sender} cannot say whose turn it is")
+        lock.said.add(sender)
+        if lock.said == needed:
+            lock.said.clear()
+            if ours:
+                self._our_turn(lock, place)
+            else:
+                self._call(lock, place)
+
+    def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
+        order = lock.order
+        if not order or sender not in (order[0], order[-1]):
+            raise RemoteError(f"{sender} cannot say that everybody may ask")
+        lock.said.add(sender)
+        if lock.said == {order[0], order[-1]}:
+            lock.running, lock.order = True, ()
+            self.turnstile.serve(lock)
+
+    # Algorithms
+
+    def _wiring(self, lock: Lock) -> Callable[[NodeId], Slot]:
+        """A slot whose peer's messages go where they should."""
+        assert lock.terms is not None
+        name, epoch, algorithm = lock.name, lock.epoch, lock.terms.algorithm
+        post, slots, ids = self._post, lock.terms.slots, lock.circle.members
+        mine, last = self._mail.me, len(ids) * lock.terms.slots
+
+        def wire(me: NodeId) -> Slot:
+            def send(to: NodeId, message: Any) -> None:
+                if not 0 < to <= last or to == me:  # somebody has told it nonsense
+                    self._statistics.remote_errors += 1
+                    return
+                said = ToPeer(name, epoch, algorithm, me, to, message)
+                post(ids[(to - 1) // slots], said)
+
+            def broadcast(message: Any) -> None:
+                said = ToPeer(name, epoch, algorithm, me, 0, message)
+                for member in ids:
+                    if member != mine or slots > 1:
+                        post(member, said)
+
+            return Slot(send, broadcast)
+
+        return wire
+
+    def receive_in_epoch(self, sender: MemberId, message: EpochMessage) -> None:
+        lock = self.locks.get(message.name)
+        if lock is None or lock.stage is Stage.SHUT:
+            return  # of an epoch that is over
+        epoch = message.epoch
+        if lock.stage is OPEN:
+            if epoch == lock.epoch:
+                self._in_epoch(lock, sender, message)
+            elif epoch > lock.epoch:
+                raise RemoteError(f"{sender} is in an epoch of {lock.name!r} without us")
+        elif epoch > lock.epoch and epoch >= lock.forming:
+            if len(lock.early) >= EARLY:
+                raise RemoteError(f"{sender} says too much before we have heard of it")
+            lock.early.append((sender, message))
+
+    def _in_epoch(self, lock: Lock, sender: MemberId, message: EpochMessage) -> None:
+        rank = lock.circle.ranks.get(sender)
+        if rank is None:
+            raise RemoteError(f"{sender} is not in the circle of {lock.name!r}")
+        if type(message) is ToPeer:
+            self._to_peer(lock, rank, message)
+        elif type(message) is Next:
+            self._receive_next(lock, sender, message)
+        elif type(message) is Go:
+            self._receive_go(lock, sender, message)
+
+    def _to_peer(self, lock: Lock, rank: int, message: ToPeer) -> None:
+        assert lock.terms is not None
+        origin, receiver, slots = message.sender, message.receiver, lock.slots
+        if (origin - 1) // len(slots) != rank or message.algorithm != lock.terms.algorithm:
+            raise RemoteError(f"a member of {lock.name!r} speaks for {origin}")
+        first = slots[0].peer.me
+        if receiver and not first <= receiver < first + len(slots):
+            raise RemoteError(f"{origin} takes us for {receiver}")
+        try:
+            if receiver:
+                slots[receiver - first].peer.receive(origin, message.message)
+            else:
+                for slot in slots:
+                    if slot.peer.me != origin:
+                        slot.peer.receive(origin, message.message)
+        except NONSENSE as error:
+            raise RemoteError(f"{origin} sends what makes no sense: {error}") from None
+        self.turnstile.serve(lock)
+
+    # What the node asks
+
+    @property
+    def awaited(self) -> set[MemberId]:
+        """Homes whose answer we wait for."""
+        return {self._succession.home(lock.name) for lock in self._asked}
+
+    def terms_of(self, name: str) -> Terms | None:
+        lock = self.locks.get(name)
+        return lock.terms if lock else None

@@ -1,0 +1,199 @@
+"""The mail of a node: links to other members, batches, back pressure.
+
+- To each other member there is one link, from the view in which the younger of both joined
+  until one of them is out: it goes on counting whatever views come in between.
+- A batch of a member that is younger than the newest view that we have seen is kept until
+  we have seen its view.  A batch of any other stranger is late, and is dropped.
+- A message to or from a home that was sent in a view that we have not seen is kept, and so
+  are all such messages after it on the same link, until we have seen that view.
+- Messages to ourselves take the same way as others, without a link.
+- When a link is full, no new requests are made; what others ask for is still answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+from peerlock.core.peer import RemoteError
+from peerlock.node.fences import Fences
+from peerlock.node.links import Link
+from peerlock.node.views import MemberId, View
+from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
+
+# Beyond so many batches of members that we have not seen, we take no more.
+EARLY = 1_000
+
+OF_HOMES: frozenset[type] = frozenset(HomeMessage.__args__)
+
+Handle = Callable[[MemberId, Message], None]
+
+
+class Mail:
+    def __init__(self, handle: Handle, counts: Counter[str]) -> None:
+        self.me: MemberId = 0
+        self.dirty: dict[MemberId, None] = {}  # links with something to say
+        self._handle = handle
+        self._counts = counts
+        self._seen = 0  # the number of the newest view
+        self._members: frozenset[MemberId] = frozenset()
+        self._links: dict[MemberId, Link] = {}
+        self._mine: deque[Message] = deque()  # to ourselves
+        self._full: set[MemberId] = set()
+        self._early: list[tuple[MemberId, Batch]] = []
+        # What was sent in views that we have not seen:
+        self._ahead: dict[MemberId, deque[Message]] = {}
+
+    # Sending
+
+    def post(self, member: MemberId, message: Message) -> None:
+        if member == self.me:
+            self._mine.append(message)
+            return
+        if member not in self._members:
+            return  # it is out, or we are
+        link = self._link(member)
+        if link.post(message):
+            self._full.add(member)
+        self.dirty[member] = None
+        said = message.message if type(message) is ToPeer else message
+        self._counts[type(said).__name__] += 1
+
+    def drain(self, fences: Fences) -> list[tuple[MemberId, Batch]]:
+        """What is to be sent; a host without a connection says `connected` once it has."""
+        if not self.dirty:
+            return []
+        dirty, self.dirty = self.dirty, {}
+        links = self._links
+        return [(m, links[m].batch(m, fences)) for m in dirty if m in links]
+
+    def connected(self, member: MemberId) -> int:
+        """What was sent over older connections may be lost: how much is sent again."""
+        link = self._links.get(member)
+        if link is None:
+            return 0
+        self.dirty[member] = None
+        return link.anew()
+
+    def acknowledge(self) -> None:
+        """A tick: say what came, and send again what should have been acknowledged."""
+        for member, link in self._links.items():
+            if link.remind() or link.owes_acknowledgement:
+                self.dirty[member] = None
+
+    def tell_all(self) -> None:
+        """Say to all that we know what a batch carries besides its messages."""
+        self.dirty.update(dict.fromkeys(self._links))
+
+    # Receiving
+
+    def accept(self, sender: MemberId, batch: Batch) -> Iterable[Message]:
+        """The messages of it that are new and due."""
+        if sender not in self._members:
+            self._keep_if_early(sender, batch)
+            return ()
+        if batch.to != self.me:
+            return ()
+        link = self._link(sender)
+        messages = link.accept(batch)
+        if link.has_something_to_say:
+            self.dirty[sender] = None
+        return messages
+
+    def _keep_if_early(self, sender: MemberId, batch: Batch) -> None:
+        if self._members:
+            is_early = sender > self._seen and batch.to == self.me
+        else:
+            is_early = batch.to > self.me  # we are joining, and it has heard of that
+        if not is_early:
+            return
+        if len(self._early) >= EARLY:
+            raise RemoteError("too much from members that we have not seen")
+        self._early.append((sender, batch))
+
+    def is_ahead(self, sender: MemberId, message: Message) -> bool:
+        """Whether it has to wait for a view; then it is kept."""
+        if type(message) not in OF_HOMES:
+            return False
+        kept = self._ahead.get(sender)
+        if kept is None:
+            if message.view <= self._seen:  # type: ignore[union-attr]
+                return False
+            kept = self._ahead[sender] = deque()
+        kept.append(message)
+        return True
+
+    def work_off(self) -> None:
+        """Hear what we have told ourselves."""
+        while self._mine:
+            self._handle(self.me, self._mine.popleft())
+
+    # Views
+
+    def see(self, me: MemberId, view: View) -> None:
+        if me != self.me:
+            self.forget()
+            self.me = me
+        self._seen = view.number
+        self._members = frozenset(member.id for member in view.members)
+        for gone in [m for m in self._links if m not in self._members]:
+            del self._links[gone]
+            self._full.discard(gone)
+            self._ahead.pop(gone, None)
+
+    def catch_up(self) -> list[tuple[MemberId, Batch]]:
+        """Hear what was kept for the view that we have just seen; what came before it
+        from members that were strangers is returned, to be received now."""
+        for sender in list(self._ahead):
+            kept = self._ahead.pop(sender, None)
+            while kept and sender in self._members:
+                if kept[0].view > self._seen:  # type: ignore[union-attr]
+                    self._ahead[sender] = kept
+                    break
+                self._handle(sender, kept.popleft())
+        early, self._early = self._early, []
+        return early
+
+    def forget(self) -> None:
+        """We are out."""
+        self._members = frozenset()
+        self._links.clear()
+        self._mine.clear()
+        self._full.clear()
+        self._ahead.clear()
+        self.dirty.clear()
+
+    def _link(self, member: MemberId) -> Link:
+        link = self._links.get(member)
+        if link is None:
+            link = self._links[member] = Link()
+        return link
+
+    # What others ask
+
+    def knows(self, member: MemberId) -> bool:
+        return member in self._members
+
+    @property
+    def others(self) -> frozenset[MemberId]:
+        return self._members - {self.me}
+
+    @property
+    def waits_for_view(self) -> bool:
+        """A member has seen a view that we have not."""
+        return bool(self._early or self._ahead)
+
+    @property
+    def has_full_links(self) -> bool:
+        if self._full:
+            links = self._links
+            self._full = {m for m in self._full if m in links and links[m].full}
+        return bool(self._full)
+
+    @property
+    def unacknowledged(self) -> int:
+        return sum(link.unacknowledged for link in self._links.values())
+
+    @property
+    def kept(self) -> int:
+        return len(self._early) + sum(map(len, self._ahead.values()))

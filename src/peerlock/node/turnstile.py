@@ -1,0 +1,406 @@
+"""The turnstile: which local users are let in by the grants to our peers, and for how long.
+
+- A node runs one peer for a lock and k peers for a semaphore with k permits, so that a
+  single process can use all of them.  A *slot* is a peer, and the users that are in by it.
+- While its peer holds the lock, the node may hand it from one local user to the next, and a
+  user that comes back before the node's next turn takes it again without any work (`take`).
+  Both are bounded, by count and by time.
+- When a bound is reached, the peer releases, and asks again only a turn later: in between,
+  the node has heard what others want.
+- Local users are let in in the order in which they came.
+- In a new epoch, what is held is asked for again first (`enter`); we ask for those that
+  wait when it is our turn, or when everybody may (`node/circles.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+
+from peerlock.node.circles import NONSENSE, Circles
+from peerlock.node.fences import Fences
+from peerlock.node.knobs import Knobs
+from peerlock.node.locks import (
+    HOLDING,
+    OPEN,
+    RELEASED,
+    Lock,
+    Others,
+    Slot,
+    Stage,
+    State,
+    Waiter,
+)
+from peerlock.node.mail import Mail
+from peerlock.node.statistics import Counts
+from peerlock.node.terms import must_switch, objection
+from peerlock.node.views import MemberId
+from peerlock.node.wire import Probe, Probed
+
+
+class NotHeld(RuntimeError):
+    """Release of what is not held: never was, was released already, or is lost."""
+
+
+class Turnstile:
+    def __init__(
+        self,
+        mail: Mail,
+        circles: Circles,
+        fences: Fences,
+        clock: Callable[[], float],
+        knobs: Knobs,
+        statistics: Counts,
+    ) -> None:
+        self.deadline = inf  # when our lease ends, on our clock
+        self.lost_at = -inf  # when users were last told that they lost something
+        self.open_for_business = False  # we are a member
+        self.marked: list[Lock] = []  # to be looked at in the next turn
+        self.resting: list[Lock] = []  # to be asked for in the next turn
+        self._mail = mail
+        self._circles = circles
+        self._locks = circles.locks
+        self._fences = fences
+        self._clock = clock
+        self._knobs = knobs
+        self._statistics = statistics
+        self._held_back: dict[Lock, None] = {}  # while a link is full, or without fences
+
+    # What users want
+
+    def acquire(self, name: str, waiter: Waiter) -> None:
+        lock = self._circles.lock(name)
+        waiter.lock = lock
+        waiter.asked_at = self._clock()
+        lock.waiters.append(waiter)
+        if lock.stage is Stage.HALTED:
+            self._circles.wait(lock)
+        self.serve(lock)
+
+    def take(self, name: str, waiter: Waiter) -> bool:
+        """The quick way, for a lock that is here and free; False: go the other one."""
+        lock = self._locks.get(name)
+        if lock is None or waiter.demand is not lock.agreed:
+            return False
+        slot = lock.free
+        if slot is None or not slot.left or slot.shared != waiter.demand.shared:
+            return False
+        now, fences = self._clock(), self._fences
+        fence = fences.highest + 1
+        if now >= slot.until or fence >= fences.limit:
+            return False
+        lock.free = None
+        slot.left -= 1
+        slot.users = 1
+        lock.holders[waiter] = None
+        waiter.fence = fences.highest = fence
+        waiter.state = HOLDING
+        waiter.since = now
+        waiter.lock = lock
+        waiter.slot = slot
+        counts = self._statistics
+        counts.grants += 1
+        counts.handed_over += 1
+        return True
+
+    def put_back(self, waiter: Waiter) -> bool:
+        """The quick way to release, where nobody waits here; False: go the other one.
+
+        Nothing follows for the host: a turn is due already, and lets go of the lock if
+        nobody has come back for it.
+        """
+        lock, slot = waiter.lock, waiter.slot
+        if waiter.state is not HOLDING or slot is None or lock is None:
+            return False
+        if not slot.only or slot.users > 1 or not lock.marked:
+            return False
+        if lock.waiters or self._clock() >= slot.until:
+            return False
+        waiter.state = RELEASED
+        del lock.holders[waiter]
+        slot.users = 0
+        lock.free = slot
+        return True
+
+    def release(self, waiter: Waiter) -> None:
+        if waiter.state is not HOLDING:
+            raise NotHeld(f"cannot be released: it is {waiter.state.value}")
+        lock, slot = waiter.lock, waiter.slot
+        assert lock is not None
+        waiter.state = RELEASED
+        del lock.holders[waiter]
+        if slot is None:  # the circle is being formed anew, and it has not entered yet
+            return
+        slot.users -= 1
+        if slot.users:
+            return
+        if lock.waiters or self._clock() >= slot.until:
+            self._let_go(lock)
+            return
+        if slot.only:
+            lock.free = slot
+        self._mark(lock)
+
+    def give_up(self, waiter: Waiter) -> bool:
+        """It does not want to wait any longer; False if it does not wait (any more)."""
+        lock = waiter.lock
+        if waiter.state is not State.WAITING or lock is None:
+            return False
+        waiter.state = State.GAVE_UP
+        with suppress(ValueError):  # Ctrl-C may have come while it was asking
+            lock.waiters.remove(waiter)
+        self.serve(lock)
+        self._circles.forget_if_unused(lock)
+        return True
+
+    # Users that would not wait
+
+    def probe(self, waiter: Waiter) -> None:
+        """Is it in vain to wait?  `waiter.on_probed()` follows, unless it is let in.
+
+        If the circle is formed anew first, its members are asked again.
+        """
+        if waiter.state is not State.WAITING:
+            return
+        waiter.probing = True
+        lock = waiter.lock
+        assert lock is not None
+        if lock.stage is not OPEN:
+            return  # the circle is asked as soon as it is known
+        if waiter.others is None or waiter.others.epoch != lock.epoch:
+            unheard = set(lock.circle.members) - {self._mail.me}
+            waiter.others = Others(lock.epoch, unheard)
+            waiter.others.add(*lock.users())
+            for member in sorted(unheard):
+                self._mail.post(member, Probe(lock.name))
+        self._judge_probe(waiter)
+
+    def receive_probe(self, sender: MemberId, message: Probe) -> None:
+        lock = self._locks.get(message.name)
+        users, readers = lock.users() if lock else (0, 0)
+        self._mail.post(sender, Probed(message.name, users, readers))
+
+    def receive_probed(self, sender: MemberId, message: Probed) -> None:
+        lock = self._locks.get(message.name)
+        for waiter in list(lock.waiters) if lock else ():
+            if waiter.others and sender in waiter.others.unheard:
+                waiter.others.unheard.discard(sender)
+                waiter.others.add(message.users, message.readers)
+                self._judge_probe(waiter)
+
+    def _judge_probe(self, waiter: Waiter) -> None:
+        others = waiter.others
+        assert others is not None
+        busy = others.in_the_way_of(waiter.demand)
+        if busy or not others.unheard:
+            waiter.others = None
+            waiter.on_probed(busy)
+
+    # What the circle does
+
+    def opened(self, lock: Lock) -> None:
+        """An epoch has begun."""
+        self.serve(lock)
+        for waiter in list(lock.waiters):
+            if waiter.probing:
+                self.probe(waiter)
+
+    def enter(self, lock: Lock) -> None:
+        """Ask again for what is held here; only other holders do, so we get it."""
+        slots = iter(lock.slots)
+        slot: Slot | None = None
+        for holder in lock.holders:
+            if slot is None or not holder.demand.shared:
+                slot = next(slots)
+                self._request(slot, holder.demand.shared)
+                slot.started = True  # and nothing left: whoever waits must ask
+            holder.slot = slot
+            slot.users += 1
+
+    def turn(self) -> None:
+        """All that was at hand is done: let go of what nobody came back for."""
+        resting, self.resting = self.resting, []
+        marked, self.marked = self.marked, []
+        for lock in marked:
+            lock.marked = False
+            self._let_go(lock)
+        for lock in resting:
+            for slot in lock.slots:
+                slot.resting = False
+            self.serve(lock)
+
+    def go_on(self) -> None:
+        """Ask for what was held back, unless there still is a reason to."""
+        if self._held_back and self._fences.left and not self._mail.has_full_links:
+            held_back, self._held_back = self._held_back, {}
+            for lock in held_back:
+                self.serve(lock)
+
+    def serve_all(self) -> None:
+        for lock in list(self._locks.values()):
+            self.serve(lock)
+
+    def lose_everything(self) -> None:
+        """Whatever is held may be somebody else's by now."""
+        self.open_for_business = False
+        self.marked.clear()
+        self.resting.clear()
+        self._held_back.clear()
+        lost = [holder for lock in self._locks.values() for holder in lock.holders]
+        for lock in self._locks.values():
+            lock.holders = {}
+            lock.marked = False
+        for holder in lost:
+            holder.state = State.LOST
+            self.lost_at = self._clock()
+        self._statistics.lost += len(lost)
+        self._circles.lose_everything()
+        for holder in lost:
+            holder.on_lost()
+
+    # Letting in
+
+    def serve(self, lock: Lock) -> None:
+        """Let in whom we can, and ask for those who remain."""
+        if lock.stage is not OPEN:
+            if lock.stage is Stage.SHUT and lock.waiters and self.open_for_business:
+                self._circles.open(lock, lock.waiters[0].demand)
+            return
+        if lock.place >= 0:
+            self._circles.see_who_is_in(lock)
+        self._start_turns(lock)
+        self._let_in_whom_we_can(lock)
+        while lock.waiters and self._ask(lock):
+            self._start_turns(lock)
+            self._let_in_whom_we_can(lock)
+        for slot in lock.slots:
+            if slot.here and not slot.users:
+                if slot.only and not lock.waiters:
+                    lock.free = slot
+                self._mark(lock)
+        if not lock.holders and lock.unused:
+            self._circles.rest(lock)
+
+    def _mark(self, lock: Lock) -> None:
+        if not lock.marked:
+            lock.marked = True
+            self.marked.append(lock)
+
+    def _start_turns(self, lock: Lock) -> None:
+        """Our peers that have just been granted begin to count."""
+        for slot in lock.slots:
+            if slot.here and not slot.started:
+                slot.started = True
+                slot.left = self._knobs.hand_overs
+                slot.until = min(self._clock() + self._knobs.hand_over_time, self.deadline)
+
+    def _let_in_whom_we_can(self, lock: Lock) -> None:
+        lock.free = None
+        waiters = lock.waiters
+        while waiters:
+            waiter = waiters[0]
+            if waiter.demand is not lock.agreed and not self._agree(lock, waiter):
+                continue
+            if lock.switching:
+                return
+            slot = self._room(lock, waiter.demand.shared)
+            if slot is None or not self._fences.left or self._clock() >= self.deadline:
+                return
+            waiters.popleft()
+            self._let_in(lock, waiter, slot)
+
+    def _agree(self, lock: Lock, waiter: Waiter) -> bool:
+        """Whether what it wants goes with the lock's terms; if not, it is out."""
+        assert lock.terms is not None
+        if why := objection(waiter.demand, lock.terms):
+            lock.waiters.popleft()
+            waiter.state = State.REFUSED
+            waiter.on_refused(why)
+            return False
+        if must_switch(waiter.demand, lock.terms):
+            if not lock.switching:
+                self._circles.switch(lock, waiter.demand)
+        else:
+            lock.agreed = waiter.demand
+        return True
+
+    def _room(self, lock: Lock, shared: bool) -> Slot | None:
+        for slot in lock.slots:
+            if slot.here and slot.left and slot.shared == shared:
+                if slot.users and not shared:
+                    continue
+                # Whoever comes first after a grant is let in, however late it is.
+                if slot.left == self._knobs.hand_overs or self._clock() < slot.until:
+                    return slot
+        return None
+
+    def _let_in(self, lock: Lock, waiter: Waiter, slot: Slot) -> None:
+        if slot.left < self._knobs.hand_overs:
+            self._statistics.handed_over += 1
+        slot.left -= 1
+        slot.users += 1
+        waiter.fence = self._fences.next()
+        waiter.state = HOLDING
+        waiter.since = self._clock()
+        waiter.slot = slot
+        lock.holders[waiter] = None
+        self._statistics.grants += 1
+        self._statistics.waited += waiter.since - waiter.asked_at
+        waiter.on_granted()
+
+    def _ask(self, lock: Lock) -> bool:
+        """Ask for as many as wait; True if something was granted at once."""
+        if lock.switching or not (lock.running or lock.may_ask):
+            return False
+        if self._mail.has_full_links or not self._fences.left:
+            self._held_back[lock] = None
+            return False
+        wanted = len(lock.waiters)
+        at_once = False
+        for slot in lock.slots:
+            if slot.asking:
+                wanted -= 1
+            elif wanted > 0 and not slot.here and not slot.resting:
+                wanted -= 1
+                slot.started = False
+                self._request(slot, lock.waiters[0].demand.shared)
+                at_once = at_once or slot.here
+        return at_once
+
+    def _let_go(self, lock: Lock) -> None:
+        """Release what nobody here is in by, unless the next one may go in at once.
+
+        Who still waits here asks again at the next turn: until then we hear what others
+        want, who have waited for longer.
+        """
+        if lock.stage is not OPEN:
+            return
+        if lock.waiters:
+            self._let_in_whom_we_can(lock)
+        lock.free = None
+        for slot in lock.slots:
+            if slot.here and not slot.users:
+                self._release_peer(slot)
+                if lock.waiters and not slot.resting:
+                    slot.resting = True
+                    self.resting.append(lock)
+        if not lock.waiters and lock.unused:
+            self._circles.rest(lock)
+
+    def _release_peer(self, slot: Slot) -> None:
+        slot.here = False
+        try:
+            slot.peer.release()
+        except NONSENSE:
+            self._statistics.remote_errors += 1
+
+    def _request(self, slot: Slot, shared: bool) -> None:
+        slot.asking, slot.shared = True, shared
+        try:
+            if shared:
+                slot.peer.acquire_shared()
+            else:
+                slot.peer.acquire()
+        except NONSENSE:
+            self._statistics.remote_errors += 1
