@@ -113,7 +113,7 @@ def taken(node: Any, name: str) -> Any:
 
 def handed_on(node: Any, name: str, seconds: float) -> list[float]:
     """When it was granted, again and again; another does the same."""
-    lock, granted = node.lock(name, hand_overs=1), []
+    lock, granted = node.lock(name), []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with lock:

@@ -156,9 +156,9 @@ PRESENCE = (
         "a change is not passed on",
         P,
         "renewed",
-        "if changed:",
+        "if changed and self.node.member:",
         "if False:",
-        "test_presence.test_a_view_that_we_have_changed_is_passed_on",
+        "test_presence.test_the_elders_are_told_of_a_view_that_we_have_changed",
     ),
     M(
         "several questions at once",
@@ -328,10 +328,10 @@ PRESENCE = (
     M(
         "who leaves tells nobody",
         P,
-        "left",
-        "self._spread(view)",
+        "leave",
+        "self._untold = set(self.node.elders)",
         "pass",
-        "test_presence.test_who_leaves_tells_those_that_it_is_connected_to",
+        "test_presence.test_who_leaves_tells_the_elders_that_it_is_connected_to",
     ),
     M(
         "an engine that tells by itself is asked all the same",
@@ -350,12 +350,12 @@ PRESENCE = (
         "test_presence.test_who_was_put_out_joins_again_at_once",
     ),
     M(
-        "a newcomer tells nobody",
+        "an elder that is not connected is not told later",
         P,
-        "joined",
-        "self._spread(view)",
+        "_tell_elders",
+        "self._untold = elders - up",
         "pass",
-        "test_presence.test_who_joins_connects_to_all_which_tells_them",
+        "test_presence.test_an_elder_that_is_not_connected_is_told_once_it_is",
     ),
 )
 

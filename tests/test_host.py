@@ -192,11 +192,10 @@ async def test_a_member_whose_connection_is_gone_is_dialled_when_wanted() -> Non
     host = Host(Asked(name, None), Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
+        host.step(host.node.acquire, "x", Waiter(demand()))
+        host.flush()
         lines = host.presence._lines
         await until(lambda: any(line.reason for line in lines.values()))
-        lines.clear()
-        host.step(host.node.acquire, "x", Waiter(demand()))
-        await until(lambda: len(lines) == 1)
     finally:
         home.close()
         await host.stop()
@@ -253,6 +252,7 @@ async def test_a_connection_that_was_hung_up_while_it_was_dialled_is_closed() ->
         member = (await other.join(f"127.0.0.1:{silent.port}")).me
         await host.start()
         try:
+            host._tell(host.presence.wanted, member)
             assert member in host._dialling
             host._tell(host.presence.heard, View(999, (host.node.view.members[-1],)))
             await gone.wait()

@@ -77,6 +77,7 @@ class Alone(Presence):
         """As the first one of these, who are all connected and ready."""
         self.joined(view(number, *(members or (ME,))), ME, self.ends, self.lease)
         for member in members[1:]:
+            self.wanted(member)
             self.connected(member)
             self.node.receive(member, ready(number))
         self.drain()
@@ -407,28 +408,64 @@ def test_after_a_suspension_whatever_comes_first_finds_the_lease_over(alone: Alo
 # Views
 
 
-def test_a_view_that_we_have_changed_is_passed_on(pair: Alone) -> None:
-    pair.look()
-    pair.renewed(view(11, ME, OTHER), pair.ends, True)
-    assert pair.got(PassOn) == [PassOn(OTHER, view(11, ME, OTHER))]
-    pair.look()
-    pair.renewed(view(12, ME, OTHER), pair.ends, False)
-    assert pair.got(PassOn) == []
-    assert pair.node.view.number == 12
-
-
-def test_who_joins_connects_to_all_which_tells_them(alone: Alone) -> None:
+def younger_member() -> Alone:
+    """Not the eldest: that is the other one, and all three are connected."""
     presence = Alone()
-    presence.joined(view(10, ME, OTHER), ME, presence.ends, LEASE)
-    assert presence.got(Dial) == [Dial(OTHER, "at 2")]
+    presence.joined(view(10, OTHER, ME, THIRD), ME, presence.ends, LEASE)
+    for member in (OTHER, THIRD):
+        presence.wanted(member)
+        presence.connected(member)
+    presence.drain()
+    return presence
 
 
-def test_who_leaves_tells_those_that_it_is_connected_to(pair: Alone) -> None:
+@pytest.fixture
+def younger() -> Alone:
+    return younger_member()
+
+
+def test_the_elders_are_told_of_a_view_that_we_have_changed(younger: Alone) -> None:
+    younger.look()
+    younger.renewed(view(11, OTHER, ME, THIRD), younger.ends, True)
+    assert younger.got(PassOn) == [PassOn(OTHER, view(11, OTHER, ME, THIRD))]
+    younger.look()
+    younger.renewed(view(12, OTHER, ME, THIRD), younger.ends, False)
+    assert younger.got(PassOn) == []
+    assert younger.node.view.number == 12
+
+
+def test_an_elder_that_is_not_connected_is_told_once_it_is() -> None:
+    presence = Alone()
+    presence.joined(view(10, OTHER, ME), ME, presence.ends, LEASE)
+    presence.look()
+    presence.renewed(view(11, OTHER, ME), presence.ends, True)
+    assert Dial(OTHER, "at 2") in presence.drain()
+    presence.heard(view(12, OTHER, ME))
+    presence.connected(OTHER)
+    assert presence.got(PassOn) == [PassOn(OTHER, view(12, OTHER, ME))]
+    presence.disconnected(OTHER)
+    presence.connected(OTHER)
+    assert presence.got(PassOn) == []
+
+
+def test_who_joins_tells_nobody() -> None:
+    presence = Alone()
+    presence.joined(view(10, OTHER, ME, THIRD), ME, presence.ends, LEASE)
+    assert {type(effect) for effect in presence.drain()} == {LeaseUntil}
+
+
+def test_who_leaves_tells_the_elders_that_it_is_connected_to(younger: Alone) -> None:
+    assert younger.leave() == Leave(ME)
+    younger.left(view(11, OTHER, THIRD))
+    assert younger.drain() == [PassOn(OTHER, view(11, OTHER, THIRD))]
+
+
+def test_who_leaves_has_lost_all_and_hears_nothing_any_more(pair: Alone) -> None:
     held = pair.hold(name_at_home(pair))
     assert pair.leave() == Leave(ME)
     assert held.state is State.LOST
     pair.left(view(11, OTHER, THIRD))
-    assert pair.drain() == [PassOn(OTHER, view(11, OTHER, THIRD))]
+    assert pair.drain() == []  # the elder is gone
     assert pair.wake_at == inf
     pair.disconnected(OTHER)
     pair.heard(view(12, OTHER))
@@ -461,9 +498,9 @@ def test_who_joins_again_connects_anew(pair: Alone) -> None:
     """Others knew it under another number."""
     pair.heard(view(11, OTHER))
     pair.joined(view(12, OTHER, THIRD), THIRD, pair.ends, LEASE)
-    effects = pair.drain()
-    assert HangUp(OTHER) in effects and Dial(OTHER, "at 2") in effects
-    assert effects.index(HangUp(OTHER)) < effects.index(Dial(OTHER, "at 2"))
+    assert pair.got(HangUp) == [HangUp(OTHER)]
+    pair.wanted(OTHER)
+    assert pair.got(Dial) == [Dial(OTHER, "at 2")]
 
 
 def test_a_new_connection_brings_what_was_not_acknowledged(pair: Alone) -> None:

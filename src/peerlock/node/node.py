@@ -31,7 +31,7 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Lock, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
-from peerlock.node.succession import MEMBERS_PER_ELDER, Succession
+from peerlock.node.succession import MEMBERS_PER_ELDER, Elders, Succession
 from peerlock.node.terms import must_be_possible
 from peerlock.node.turnstile import NotHeld, Turnstile
 from peerlock.node.views import MemberId, View
@@ -242,6 +242,11 @@ class Node:
     @property
     def running(self) -> bool:
         return self.member
+
+    @property
+    def elders(self) -> Elders:
+        """The members among which are the homes of all names."""
+        return self._succession.elders
 
     @property
     def awaited(self) -> set[MemberId]:

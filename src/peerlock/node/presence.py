@@ -19,8 +19,12 @@ The rules:
  5. *A pause of the whole machine shows in the wall clock.*  Between machines, a lease is
     shortened by as much as the wall clock has gained on the lease clock since the question,
     and is renewed at once.  On one machine, all members stood still together.
- 6. *The first to see a view passes it on.*  A view that is heard while the process is out
-    is kept until it has joined: joining may have been answered with an older one.
+ 6. *A change disturbs few.*  A process that joins tells nobody: whoever it talks to looks
+    by itself.  One that puts another out tells the elders, who keep the homes of names; one
+    that leaves tells those of them to whom it is connected.  All others see the new view
+    when a message comes that was sent in it, or when they renew.  A view that is heard
+    while the process is out is kept until it has joined: joining may have been answered
+    with an older one.
     Numbers for fences are reserved first, and used if a view that is read afterwards is
     still the node's (see `node/fences.py`).
  7. *A member that cannot be reached* is dialled again after a pause, which doubles up to a
@@ -179,6 +183,7 @@ class Presence:
         self._lines: dict[MemberId, Line] = {}
         self._addresses: dict[MemberId, str] = {}
         self._suspects: set[MemberId] = set()  # the engine was not asked about them yet
+        self._untold: set[MemberId] = set()  # elders that hear of the view once connected
         self._awaited: dict[MemberId, float] = {}  # whose answers, since which tick
 
         self._reason = ""  # why the engine cannot be used, while it cannot
@@ -202,11 +207,13 @@ class Presence:
         self._stopped = True
         self._alarms.clear()
         self.wake_at = inf
+        self._untold = set(self.node.elders)
         self.node.lose_everything()
         return self._ask(Leave(self.node.me))
 
     def left(self, view: View) -> None:
-        self._spread(view)
+        up = self._untold & self._up
+        self.effects += [PassOn(elder, view) for elder in sorted(up)]
 
     def wake(self) -> None:
         """Do what is due; it does no harm to come too early."""
@@ -293,7 +300,6 @@ class Presence:
         self.node.see(view, me)
         if self.node.member:
             self._go_with(view)
-            self._spread(view)
             self._see(self._newest)
         else:
             self._reason = "joining took longer than a lease"
@@ -314,8 +320,8 @@ class Presence:
             ours = inf if self.lease is None else asked_at + self.lease
             self._lease_until(min(deadline, ours), deadline)
         self._see(view)
-        if changed:
-            self._spread(view)
+        if changed and self.node.member:
+            self._tell_elders()
         self._go_on()
 
     def fences_run_low(self) -> None:
@@ -412,14 +418,17 @@ class Presence:
         if self.node.me not in self._addresses:
             self._put_out()
 
-    def _spread(self, view: View) -> None:
-        for member in view.members:
-            if member.id != self.node.me:
-                line = self._lines.get(member.id)
-                if line is not None and line.up:
-                    self.effects.append(PassOn(member.id, view))
-                else:
-                    self.wanted(member.id)
+    def _tell_elders(self) -> None:
+        """Of the view that we have made."""
+        elders, up = set(self.node.elders) - {self.node.me}, self._up
+        self._untold = elders - up
+        self.effects += [PassOn(elder, self.node.view) for elder in sorted(elders & up)]
+        for elder in sorted(self._untold):
+            self.wanted(elder)
+
+    @property
+    def _up(self) -> set[MemberId]:
+        return {member for member, line in self._lines.items() if line.up}
 
     # Connections
 
@@ -450,6 +459,9 @@ class Presence:
         line.since = self.clock()
         self.node.connected(member, line.again)
         line.again = True
+        if member in self._untold:
+            self._untold.remove(member)
+            self.effects.append(PassOn(member, self.node.view))
 
     def unreachable(self, member: MemberId, reason: str) -> None:
         line = self._lines[member]
