@@ -46,17 +46,15 @@ class Beat:
         lease = self._host.presence.lease
         assert lease is not None
         now, pace = clock.now(), min(MOST, lease / 5)
-        patience = lease - pace - margin(lease)
         if self._asked_at is None and self._host.node.locks:
             self._asked_at = now
             self._driver.tell(self._answer)
-        if self._asked_at is not None:
-            left = self._asked_at + patience - now
-            if left <= 0:
-                self._silent(margin(lease))
-            else:
-                pace = min(pace, left)
-        self._driver.loop.call_later(pace, self._look)
+        asked_at = now if self._asked_at is None else self._asked_at
+        left = asked_at + lease - pace - margin(lease) - now
+        # Before anything that might fail, so that this look is not the last.
+        self._driver.loop.call_later(min(pace, left) if left > 0 else pace, self._look)
+        if left <= 0:
+            self._silent(margin(lease))
 
     def _silent(self, time_to_stop: float) -> None:
         heirs = self._host.step(self._take_all)
@@ -66,6 +64,8 @@ class Beat:
 
     def _take_all(self) -> list[Waiter]:
         node = self._host.node
+        if self._asked_at is None:
+            return []  # it has just answered
         waiting = [w for w in node.waiting() if isinstance(w, Grant)]
         self._withdrawn += [w for w in waiting if node.give_up(w)]
         holders = [h for h in node.holding() if isinstance(h, Grant)]  # and no heirs
@@ -80,12 +80,11 @@ class Beat:
     # In the tasks' loop
 
     def _answer(self) -> None:
-        self._asked_at = None
-        if self._withdrawn:
-            self._host.step(self._ask_again)
-            self._driver.after_step()
+        self._host.step(self._ask_again)
+        self._driver.after_step()
 
     def _ask_again(self) -> None:
+        self._asked_at = None
         withdrawn, self._withdrawn = self._withdrawn, []
         for grant in withdrawn:
             try:
