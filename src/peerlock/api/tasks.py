@@ -216,9 +216,11 @@ class Lock(grants.Handle):
                 self._driver.soon(self._probe, grant)
             else:
                 self._driver.after_step()
-            if future is not None:
-                async with asyncio.timeout(timeout or None):
+            if future is not None and timeout:
+                async with asyncio.timeout(timeout):
                     await future
+            elif future is not None:
+                await future
             grant.must_be_granted()
         except BaseException as error:
             self._withdraw(grant)

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 __all__ = ["name", "now"]
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 NAMESPACE = "/proc/self/ns/time"
 
-# Asked twice for every grant, so without a call of Python in between.
-now: Callable[[], float] = (
-    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
-    if hasattr(time, "CLOCK_BOOTTIME")
-    else time.monotonic
-)
+if hasattr(time, "CLOCK_BOOTTIME"):
+
+    def now() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+else:
+    now = time.monotonic
 
 
 def name() -> str:
