@@ -30,8 +30,8 @@ from peerlock.runtime.host import Host
 
 T = TypeVar("T")
 
-# Seconds.  A message makes the node's thread take a turn at once, whatever the loop does;
-# the patrol is for locks that are given back without having been asked for here.
+# Seconds.  A message makes the node's thread take a turn that is late (`Host`); the patrol
+# is for locks that are given back without having been asked for here.
 PATROL = 0.004
 
 ENDING: set[Future[None]] = set()  # a loop does not keep its tasks

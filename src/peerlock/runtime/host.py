@@ -76,6 +76,9 @@ T = TypeVar("T")
 # uvloop counts milliseconds, and may call up to one before the time.
 PRECISION = 0.001
 
+# Another thread whose turn it is has this many seconds for it when a message has come.
+LATE = 0.001
+
 # Members that hear last words have this many seconds for it.
 PARTING = 0.5
 PATIENCE = 10.0
@@ -118,6 +121,7 @@ class Host:
         self._timer: asyncio.Handle | None = None
         self._timer_due = inf  # on the loop's clock; not all loops tell it of a handle
         self.turn_is_due = False  # and who said so will see to it
+        self._late_turn: asyncio.Handle | None = None
         self._told_to_flush = False
         # What other threads could not send, and to whom there is no line.
         self._left_over: list[tuple[MemberId, Connection | None, bytes]] = []
@@ -304,6 +308,15 @@ class Host:
         self.step(self.node.turn)
         self.flush()
         self._mind_loss()
+
+    def _see_to_turn(self) -> None:
+        """Another thread will take it, unless it is blocked."""
+        if self._late_turn is None:
+            self._late_turn = self.loop.call_later(LATE, self._turn_late)
+
+    def _turn_late(self) -> None:
+        self._late_turn = None
+        self.turn()
 
     # For other threads, under `guard`
 
@@ -498,7 +511,7 @@ class Host:
             if node.calls_for_flush:
                 self.flush()
             if self.turn_is_due and self.arrivals is not None:
-                self.loop.call_soon(self.turn)  # another thread would, and may be busy
+                self._see_to_turn()
             if not node.member:
                 self._mind_loss()
         elif type(frame) is Seen:
