@@ -28,7 +28,7 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, Wish
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Lock, Waiter
+from peerlock.node.locks import HOLDING, Lock, State, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import MEMBERS_PER_ELDER, Succession
