@@ -207,6 +207,7 @@ class Rival(NamedTuple):
 
 
 TASKS, UVLOOP = "peerlock, tasks", "peerlock, uvloop"
+NO_THREAD = "peerlock, thread=False"
 THREADS, IN_TURN = "peerlock, threads", "peerlock, in turn"
 REDIS_PY = "redis-py"
 ASYNCIO, THREADING = "asyncio.Lock", "threading.Lock"
@@ -216,6 +217,7 @@ _redis = Rival("", redis_py, "redis", ("redis",), "redis")
 RIVALS: tuple[Rival, ...] = (
     Rival(TASKS, peerlock_tasks),
     Rival(UVLOOP, peerlock_tasks, modules=("uvloop",), packages="uvloop", loop="uvloop"),
+    Rival(NO_THREAD, partial(peerlock_tasks, thread=False)),
     Rival(THREADS, peerlock_threads),
     # Every grant goes through the algorithm: no second one in a row while others wait.
     Rival(IN_TURN, partial(peerlock_tasks, hand_overs=1)),

@@ -226,11 +226,11 @@ def test_a_handler_leaves_while_its_thread_leaves(
     cluster: str, monkeypatch: pytest.MonkeyPatch, on_signal: Install
 ) -> None:
     node, said = peerlock.sync.join(cluster), []
-    do = node._do
+    end = node.driver.end
 
-    def interrupted(work: Any) -> Any:
+    def interrupted() -> Any:
         signal.raise_signal(signal.SIGUSR1)
-        return do(work)
+        return end()
 
     def handler() -> None:
         with pytest.raises(peerlock.Deadlock, match="after the handler"):
@@ -238,10 +238,10 @@ def test_a_handler_leaves_while_its_thread_leaves(
         said.append("refused")
 
     on_signal(handler)
-    monkeypatch.setattr(node, "_do", interrupted)
+    monkeypatch.setattr(node.driver, "end", interrupted)
     node.leave()
     assert said == ["refused"]
-    assert not node._thread.is_alive()
+    assert not node.driver.loop.is_running()
     node.leave()
 
 

@@ -45,7 +45,7 @@ async def put_out(cluster: str, node: LockNode) -> None:
     engine = engine_for(cluster, None)
     await engine.leave(node.host.node.me)
     engine.close()
-    node.host._look_soon()
+    node.driver.soon(node.host._look_soon)
 
 
 async def is_free(lock: Lock) -> bool:
@@ -151,7 +151,7 @@ async def test_strictly_in_turn_nobody_goes_twice_while_another_node_waits(
         for _ in range(20):
             async with node.lock("x"):
                 order.append(name)
-                await asyncio.sleep(0.0005)
+                await asyncio.sleep(0.002)  # the threads of both nodes need the processor
 
     async with members(cluster, 2, hand_overs=1) as (a, b):
         async with asyncio.TaskGroup() as group:
@@ -898,7 +898,7 @@ async def test_lost_before_the_waiter_woke_up_is_lost_and_no_cancellation(
                 await asyncio.sleep(0)
             if not waiting.done():
                 node.host.node.lose_everything()
-                node.host._mind_loss()
+                node.driver.soon(node.host._mind_loss)
                 with pytest.raises(peerlock.Lost):
                     await waiting
             else:
@@ -1019,18 +1019,18 @@ async def test_what_fails_while_it_is_asked_for_leaves_nothing_behind(
     cluster: str,
 ) -> None:
     async with members(cluster, 2) as (a, b):
-        flush, failures = a.host.flush, 1
+        after_step, failures = a.driver.after_step, 1
 
         def fail() -> None:
             nonlocal failures
             failures -= 1
             if not failures:
                 raise ZeroDivisionError
-            flush()
+            after_step()
 
         async with b.lock("x"):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(a.host, "flush", fail)
+                patch.setattr(a.driver, "after_step", fail)
                 with pytest.raises(ZeroDivisionError):
                     await a.lock("x").acquire()
             assert users(a, b) == 1
@@ -1040,7 +1040,7 @@ async def test_what_fails_while_it_is_asked_for_leaves_nothing_behind(
 
 @on_each_loop
 async def test_one_who_gives_up_does_not_hold_up_those_behind_him(cluster: str) -> None:
-    async with members(cluster, 2) as (a, b):
+    async with members(cluster, 2, hand_over_time=60) as (a, b):
         async with a.lock("x"):
             tasks = [asking(node.lock("x")) for node in (b, a, b, a, b)]
             await asyncio.sleep(0)

@@ -494,16 +494,14 @@ async def test_who_hangs_up_because_he_leaves_does_not_keep_us_out(
     url: str, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with nodes(url, reach) as (a,):
-        leaving: list[asyncio.Task[None]] = []
 
         def refuse(connection: Connection) -> None:
-            leaving.append(asyncio.create_task(a.leave()))
+            a.driver.end()
             connection.end()
 
         monkeypatch.setattr(a.host, "_answer", refuse)
         async with nodes(url, reach) as (b,), b.lock("x", timeout=10):
             assert len(b.host.node.view.members) == 1
-        await asyncio.gather(*leaving)
 
 
 @on_each_loop
@@ -548,7 +546,7 @@ def break_connections(*users: LockNode) -> None:
     """New ones are made, and show what there is now."""
     for node in users:
         for connection in list(node.host._connections):
-            connection.end()
+            node.driver.soon(connection.end)
 
 
 @on_each_loop

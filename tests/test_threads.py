@@ -99,7 +99,7 @@ def put_out(cluster: str, node: LockNode) -> None:
         engine.close()
         node.host._look_soon()
 
-    node._do(work())
+    node.driver.do(work()).result()
 
 
 # CPython's own tests

@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import current_task
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from peerlock.api.errors import (
-    ClusterError,
-    Conflict,
-    Deadlock,
-    Lost,
-    NotHeld,
-    Timeout,
-    WouldBlock,
-)
+from peerlock.api import grants
+from peerlock.api.driver import BesideLoop, InLoop
+from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
@@ -30,20 +24,18 @@ from peerlock.api.names import asked_for, must_have_permits, plain_timeout
 from peerlock.api.status import describe
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State, Waiter
+from peerlock.node.locks import State
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import Host
 
 LEASE = 10.0
 
-# How long who would not wait waits for a lock that seems free before asking again.
-PROBE = 0.05
 
-
-class Grant(Waiter):
+class Grant(grants.Grant):
     """You hold the lock, until you release it or it is lost."""
 
+    _handle: Lock
     _future: asyncio.Future[None] | None = None
     _lost: asyncio.Future[bool] | None = None
     cancelled = False  # the owner, by us, for it was lost
@@ -52,13 +44,6 @@ class Grant(Waiter):
         self.demand = handle.demand
         self._handle = handle
         self.owner = owner
-
-    def __repr__(self) -> str:
-        return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
-
-    @property
-    def name(self) -> str:
-        return self._handle.name
 
     @property
     def lost(self) -> asyncio.Future[bool]:
@@ -69,56 +54,44 @@ class Grant(Waiter):
                 self._lost.set_result(self.is_lost)
         return self._lost
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether it is, as far as our own clock can tell, too."""
-        if self.state is State.HOLDING:
-            self._handle.check_lease()
-        return self.state is State.LOST
-
-    def release(self) -> None:
-        """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
-        self._handle.release_grant(self)
-
-    # What the node tells us
-
-    def on_granted(self) -> None:
-        future = self._future
-        if future is not None and not future.done():
-            future.set_result(None)
-
-    def on_refused(self, why: str) -> None:
-        self._fail(Conflict(f"{self.name!r}: {why}"))
-
-    def on_probed(self, busy: bool) -> None:
-        if busy:
-            self._fail(WouldBlock(f"{self.name!r} is held by somebody else"))
+    # What the node tells us, in any thread
 
     def on_lost(self) -> None:
-        if self._lost is not None and not self._lost.done():
-            self._lost.set_result(True)
-        if self.owner is not None and self._handle.cancel_on_loss:
-            self._handle.cancel_owner_of(self, self.owner)
+        if self._lost is not None or self._handle.cancel_on_loss:
+            self._handle.tell(self._tell_loss)
 
-    # What the handle tells us
+    def _wake(self) -> None:
+        if self._future is not None:
+            self._handle.tell(self._wake_task)
 
-    def until_settled(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
-        self._future = loop.create_future()
+    # What the handle tells us, in the loop of the tasks
+
+    def until_settled(self) -> asyncio.Future[None] | None:
+        """None if it is.  Under the guard, so that nobody settles it meanwhile."""
+        if not self._settled:
+            self._future = asyncio.get_running_loop().create_future()
         return self._future
 
-    def abandon(self) -> None:
-        self._fail(ClusterError("the node has left the cluster"))
+    @property
+    def is_awaited(self) -> bool:
+        return self._future is not None and not self._future.done()
 
     def over(self) -> None:
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(False)
 
-    def _fail(self, error: Exception) -> None:
+    def _wake_task(self) -> None:
         if self._future is not None and not self._future.done():
-            self._future.set_exception(error)
+            self._future.set_result(None)
+
+    def _tell_loss(self) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(True)
+        if self.owner is not None and self._handle.cancel_on_loss:
+            self._handle.cancel_owner_of(self, self.owner)
 
 
-class Lock:
+class Lock(grants.Handle):
     """A name, and how to ask for it; tasks may share it, and use it again and again."""
 
     def __init__(
@@ -129,12 +102,8 @@ class Lock:
         timeout: float | None = None,
         cancel_on_loss: bool = False,
     ) -> None:
-        self.name = name
-        self.demand = demand
-        self.timeout = plain_timeout(timeout)
+        super().__init__(node.driver, name, demand, timeout)
         self.cancel_on_loss = cancel_on_loss
-        self._host = node.host
-        self._pure = node.host.node
         self._entered: list[Grant] = []  # by `async with`: who got it gives it back
         self._acquired: list[Grant] = []  # otherwise: another task may give it back
         self._twin = twin(self)
@@ -150,8 +119,14 @@ class Lock:
         return any(grant.state is State.HOLDING for grant in held)
 
     async def __aenter__(self) -> Grant:
-        grant = Grant(self._twin, current_task(self._host.loop))
-        if not self._pure.take(self.name, grant):
+        grant = Grant(self._twin, current_task(self._driver.tasks_loop))
+        guard = self._guard
+        try:  # as `with`, in half the time
+            guard.acquire()
+            taken = self._pure.take(self.name, grant)
+        finally:
+            guard.release()
+        if not taken:
             await self._wait(grant, self.timeout)
         self._entered.append(grant)
         return grant
@@ -162,43 +137,43 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            grant = self._mine(self._entered, self._acquired)
-        except NotHeld:
-            if error is None:
-                raise
-            return
-        if self._pure.put_back(grant):
+        held = self._entered
+        if len(held) == 1 and not self._acquired:
+            grant = held.pop()  # whose else?
+        else:
+            try:
+                grant = self._mine(held, self._acquired)
+            except NotHeld:
+                if error is None:
+                    raise
+                return
+        guard = self._guard
+        try:  # as `with`, in half the time
+            guard.acquire()
+            put_back = self._pure.put_back(grant)
+        finally:
+            guard.release()
+        if put_back:
             if grant._lost is not None:
                 grant.over()
-        elif grant.state is State.HOLDING and self._pure.check_lease():
-            self._host.step(self._pure.release, grant)
-            if grant._lost is not None:
-                grant.over()
-            self._host.flush_if_needed()
+        elif grant.state is State.HOLDING and self._host.step(self._give_back, grant):
+            grant.over()
+            self._driver.after_step()
         elif grant.state is State.LOST:
             await self._out_of_a_lost_lock(grant, error)
 
     async def acquire(self, timeout: float | None = None) -> Grant:
         """Wait for it, `timeout` seconds at most; then Timeout.  0: only if it is free."""
         timeout = self.timeout if timeout is None else plain_timeout(timeout)
-        grant = Grant(self._twin, current_task(self._host.loop))
-        if not self._pure.take(self.name, grant):
-            await self._wait(grant, timeout)
-        self._acquired.append(grant)
-        return grant
+        return await self._acquire(timeout)
 
     async def try_acquire(self) -> Grant:
         """Get it if nobody else holds it or waits for it; WouldBlock otherwise."""
-        grant = Grant(self._twin, current_task(self._host.loop))
-        if not self._pure.take(self.name, grant):
-            await self._wait(grant, None, probe=True)
-        self._acquired.append(grant)
-        return grant
+        return await self._acquire(None, probe=True)
 
     def release(self) -> None:
         """Give back what this task got by `acquire`."""
-        self._give_back(self._mine(self._acquired, self._entered))
+        self._release(self._mine(self._acquired, self._entered))
 
     # For grants
 
@@ -206,37 +181,47 @@ class Lock:
         for held in (self._acquired, self._entered):
             if grant in held:
                 held.remove(grant)
-        self._give_back(grant)
+        self._release(grant)
 
-    def check_lease(self) -> None:
-        self._pure.check_lease()
+    def tell(self, work: Callable[[], None]) -> None:
+        self._driver.tell(work)
 
     def cancel_owner_of(self, grant: Grant, owner: asyncio.Task[Any]) -> None:
         if grant not in self._entered and grant not in self._acquired:
             return  # it has not come in yet, or it is out already
-        if current_task(self._host.loop) is owner:
+        if current_task() is owner:
             # It has just found out, and may go out by itself before it waits again.
-            self._host.loop.call_soon(self.cancel_owner_of, grant, owner)
+            asyncio.get_running_loop().call_soon(self.cancel_owner_of, grant, owner)
         else:
             grant.cancelled = owner.cancel(f"lost {self.name!r}")
 
     # Inside
 
+    async def _acquire(self, timeout: float | None, probe: bool = False) -> Grant:
+        grant = Grant(self._twin, current_task(self._driver.tasks_loop))
+        with self._guard:
+            taken = self._pure.take(self.name, grant)
+        if not taken:
+            await self._wait(grant, timeout, probe)
+        self._acquired.append(grant)
+        return grant
+
     async def _wait(self, grant: Grant, timeout: float | None, probe: bool = False) -> None:
         belongs_here(self._host)
+        self._driver.must_be_in_its_loop()
         self._must_not_wait_for_itself(grant)
-        self._host.must_be_in()
-        future = grant.until_settled(self._host.loop)
         try:
-            self._host.step(self._pure.acquire, self.name, grant)
-            self._host.flush()
-            if probe or timeout == 0:
-                self._probe(grant)
-            if timeout:
+            future = self._host.step(self._ask_and_wait, grant)
+            if future is not None and (probe or timeout == 0):
+                self._driver.soon(self._probe, grant)
+            else:
+                self._driver.after_step()
+            if future is not None and timeout:
                 async with asyncio.timeout(timeout):
                     await future
-            else:
+            elif future is not None:
                 await future
+            grant.must_be_granted()
         except BaseException as error:
             self._withdraw(grant)
             if timeout is not None and isinstance(error, TimeoutError | WouldBlock):
@@ -245,35 +230,30 @@ class Lock:
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
 
-    def _give_back(self, grant: Grant) -> None:
-        if grant.state is State.HOLDING:
-            self._pure.check_lease()
-        if grant.state is State.LOST:
+    def _ask_and_wait(self, grant: Grant) -> asyncio.Future[None] | None:
+        self._ask(grant)
+        return grant.until_settled()
+
+    def _release(self, grant: Grant) -> None:
+        with self._guard:
+            put_back = self._pure.put_back(grant)
+        if put_back:
+            grant.over()
+            return
+        if not self._host.step(self._give_back, grant):
             if not self._still_cancelled(grant):
                 raise Lost(f"{self.name!r} was lost while it was held")
             return
-        self._host.step(self._pure.release, grant)
         grant.over()
-        self._host.flush()
-
-    def _probe(self, grant: Grant) -> None:
-        """Is it in vain?  Again and again, for a new view takes the answers with it."""
-        if grant.state is State.WAITING:
-            self._pure.probe(grant)
-            self._host.flush()
-            self._host.loop.call_later(PROBE, self._probe, grant)
-
-    def _withdraw(self, grant: Grant) -> None:
-        if not self._host.step(self._pure.give_up, grant) and grant.state is State.HOLDING:
-            self._host.step(self._pure.release, grant)
-        self._host.flush()
+        self._driver.after_step()
 
     def _must_not_wait_for_itself(self, grant: Grant) -> None:
-        lock = self._pure.locks.get(self.name)
-        if lock is None or grant.owner is None:
+        if grant.owner is None:
             return
-        holders = (h for h in lock.holders if isinstance(h, Grant))
-        mine = [holder for holder in holders if holder.owner is grant.owner]
+        with self._guard:
+            lock = self._pure.locks.get(self.name)
+            holders = list(lock.holders) if lock else []
+        mine = [h for h in holders if isinstance(h, Grant) and h.owner is grant.owner]
         if mine and not self.demand.permits:
             raise Deadlock(f"this task holds {self.name!r} already")
         # Who starts workers may give each of them a permit, and wait until one is back.
@@ -283,9 +263,7 @@ class Lock:
 
     def _mine(self, first: list[Grant], then: list[Grant]) -> Grant:
         """The last grant that this task got by us, from one of these lists."""
-        me = current_task(self._host.loop)
-        if first and first[-1].owner is me:
-            return first.pop()
+        me = current_task(self._driver.tasks_loop)
         for held in (first, then):
             for i in range(len(held) - 1, -1, -1):
                 if held[i].owner is me:
@@ -320,14 +298,15 @@ class LockNode:
 
     _departure: Departure | None = None
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, driver: BesideLoop | InLoop) -> None:
+        self.driver = driver
+        self.host = driver.host
 
     async def __aenter__(self) -> LockNode:
-        await self.host.start()
+        await self.driver.start()
         mind_forks(self.host)
-        self._departure = Departure(self, self.host, self.host.loop)
-        await self._departure.mind_the_loop()
+        self._departure = Departure(self, self.driver)
+        await self._departure.mind_the_loop(self.driver.leave)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -369,13 +348,14 @@ class LockNode:
         return self.host.engine.lock_file
 
     def statistics(self) -> Statistics:
-        return self.host.node.statistics.copy()
+        with self.host.guard:
+            return self.host.node.statistics.copy()
 
     async def leave(self) -> None:
         """Give back what is held, tell those who wait here, and be a member no longer."""
         if self._departure is not None:
             self._departure.done()
-        await self.host.stop()
+        await self.driver.leave()
 
 
 def join(
@@ -385,6 +365,7 @@ def join(
     hand_overs: int = Knobs.hand_overs,
     hand_over_time: float = Knobs.hand_over_time,
     reach: Reach = USUAL,
+    thread: bool = True,
 ) -> LockNode:
     """This process becomes a member of a cluster of processes that share locks.
 
@@ -394,7 +375,10 @@ def join(
     hand_overs, hand_over_time: how often and for how many seconds a lock may go from one
       local user to the next while others may wait; 1 is strictly in turn.
     reach: for clusters on many machines, where to listen and how to show who we are.
+    thread: the node has a thread of its own, and answers other processes while this event
+      loop is blocked; False has it in this loop, and others wait for it.
     """
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = meet(cluster, lease, reach)
-    return LockNode(Host(engine, transport, knobs, describe))
+    host = Host(engine, transport, knobs, describe)
+    return LockNode(BesideLoop(host) if thread else InLoop(host))

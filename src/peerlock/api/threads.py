@@ -10,40 +10,27 @@ back by the calling thread alone.  `signals` says what a signal handler can do.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from _thread import allocate_lock
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from peerlock.api.errors import (
-    ClusterError,
-    Conflict,
-    Deadlock,
-    Lost,
-    NotHeld,
-    NotOurs,
-    Timeout,
-    WouldBlock,
-)
+from peerlock.api import grants
+from peerlock.api.driver import OwnThread
+from peerlock.api.errors import Deadlock, Lost, NotHeld, NotOurs, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
-from peerlock.api.loops import new_event_loop
 from peerlock.api.meeting import USUAL, Reach, meet
-from peerlock.api.names import asked_for, must_have_permits, plain_timeout
+from peerlock.api.names import asked_for, must_have_permits
 from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import describe
-from peerlock.api.tasks import LEASE, PROBE
+from peerlock.api.tasks import LEASE
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State, Waiter
+from peerlock.node.locks import State
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
 from peerlock.runtime.host import INTERRUPTED, Host
-
-T = TypeVar("T")
 
 
 def must_be_timeout(blocking: bool, timeout: float) -> None:
@@ -66,11 +53,11 @@ class Current(threading.local):
 CURRENT = Current()
 
 
-class Grant(Waiter):
+class Grant(grants.Grant):
     """You hold the lock, until you release it or it is lost."""
 
-    _error: Exception | None = None
-    _settled: Any = None
+    _handle: Lock
+    _gate: Any = None  # closed until it is settled
     _lost: Loss | None = None
     entered = False  # of a semaphore, by `with`: who got it gives it back
 
@@ -78,13 +65,6 @@ class Grant(Waiter):
         self.demand = handle.demand
         self._handle = handle
         self.owner = CURRENT.thread
-
-    def __repr__(self) -> str:
-        return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
-
-    @property
-    def name(self) -> str:
-        return self._handle.name
 
     @property
     def lost(self) -> threading.Event:
@@ -94,54 +74,31 @@ class Grant(Waiter):
             event.set()
         return event
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether it is, as far as our own clock can tell, too."""
-        return self._handle.has_lost(self)
-
-    def release(self) -> None:
-        """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
-        self._handle.release_grant(self)
-
-    # What the node tells us
-
-    def on_granted(self) -> None:
-        self._settle(None)
-
-    def on_refused(self, why: str) -> None:
-        self._settle(Conflict(f"{self.name!r}: {why}"))
-
-    def on_probed(self, busy: bool) -> None:
-        if busy:
-            self._settle(WouldBlock())
+    # What the node tells us, in any thread
 
     def on_lost(self) -> None:
         if self._lost is not None:
             self._lost.set()
 
-    def abandon(self) -> None:
-        self._settle(ClusterError("the node has left the cluster"))
+    def _wake(self) -> None:
+        if self._gate is not None:
+            self._gate.release()
 
     # What the handle tells us
 
     def expect(self) -> None:
-        self._settled = allocate_lock()
-        self._settled.acquire()
+        self._gate = allocate_lock()
+        self._gate.acquire()
 
     def wait(self, timeout: float) -> bool:
         """Whether it was settled in time; -1 waits for ever."""
-        settled = bool(self._settled.acquire(timeout=timeout))
-        if settled and self._error is not None:
-            raise self._error
+        settled = bool(self._gate.acquire(timeout=timeout))
+        if settled:
+            self.must_be_granted()
         return settled
 
-    def _settle(self, error: Exception | None) -> None:
-        if self._settled is not None and self._settled.locked():
-            self._error = error
-            self._settled.release()
 
-
-class Lock:
+class Lock(grants.Handle):
     """A name, and how to ask for it, with threading.Lock's methods and meanings.
 
     Any thread may release what another has acquired by the same handle.
@@ -150,12 +107,7 @@ class Lock:
     def __init__(
         self, node: LockNode, name: str, demand: Demand, timeout: float | None = None
     ) -> None:
-        self.name = name
-        self.demand = demand
-        self.timeout = plain_timeout(timeout)
-        self._host = node.host
-        self._pure = node.host.node
-        self._guard = node.host.guard
+        super().__init__(node.driver, name, demand, timeout)
         self._held: list[Grant] = []
         self._twin = twin(self)
         self._node = node  # which is not forgotten as long as somebody has us
@@ -220,15 +172,6 @@ class Lock:
     def release_grant(self, grant: Grant) -> None:
         self._release(grant)
 
-    def has_lost(self, grant: Grant) -> bool:
-        if grant.state is State.HOLDING:
-            try:
-                self._host.step(self._pure.check_lease)
-            except Deadlock:  # we are in a signal handler, and must not disturb the step
-                if self._pure.clock() >= self._pure.deadline:
-                    return True
-        return grant.state is State.LOST
-
     # Inside
 
     def _acquire(self, grant: Grant, timeout: float) -> bool:
@@ -248,9 +191,9 @@ class Lock:
         grant.expect()
         self._host.step(self._ask, grant)
         if timeout:
-            self._soon(self._host.flush)
+            self._driver.after_step()
         else:
-            self._soon(self._probe, grant)
+            self._driver.soon(self._probe, grant)
         try:
             settled = grant.wait(timeout or -1)
         except WouldBlock:
@@ -272,48 +215,30 @@ class Lock:
         if stuck and len(stuck) >= self.demand.permits:
             raise Deadlock(f"this thread holds all permits of {self.name!r} already")
 
-    def _ask(self, grant: Grant) -> None:
-        self._host.must_be_in()
-        self._pure.acquire(self.name, grant)
-
-    def _withdraw(self, grant: Grant) -> None:
-        """It is not wanted, whatever has become of it."""
-        if self._host.step(self._drop, grant):
-            self._soon(self._host.flush)
-
-    def _drop(self, grant: Grant) -> bool:
+    def _drop(self, grant: grants.Grant) -> bool:
         if grant in self._held:
             self._held.remove(grant)
-        if grant.state is not State.HOLDING:
-            return self._pure.give_up(grant)
-        self._pure.release(grant)
-        return True
+        return super()._drop(grant)
 
     def _release(self, grant: Grant | None) -> None:
         try:
-            lost, to_be_flushed = self._host.step(self._give_back, grant)
+            kept, quick = self._host.step(self._give_back_last, grant)
         except NotHeld:
             must_not_be_in_a_step()  # of another node, which must not take it for its own
             raise
-        if lost:
+        if not kept:
             belongs_here(self._host)
             raise Lost(f"{self.name!r} was lost while it was held")
-        if to_be_flushed:
-            self._soon(self._host.flush)
+        if not quick:
+            self._driver.after_step()
 
-    def _give_back(self, grant: Grant | None) -> tuple[bool, bool]:
-        """Whether it was lost, and whether the node's thread must be told."""
+    def _give_back_last(self, grant: Grant | None) -> tuple[bool, bool]:
+        """Whether it was held until now, and whether nothing follows from that."""
         grant = grant or self._last()
         if grant in self._held:
             self._held.remove(grant)
-        if self._pure.put_back(grant):
-            return False, False
-        if grant.state is State.HOLDING:
-            self._pure.check_lease()
-        if grant.state is State.LOST:
-            return True, False
-        self._pure.release(grant)
-        return False, self._host.must_be_flushed()
+        quick = self._pure.put_back(grant)
+        return quick or self._give_back(grant), quick
 
     def _last(self) -> Grant:
         """This thread's own, if it has one: each is to hear of the loss of his."""
@@ -325,19 +250,6 @@ class Lock:
             return next((g for g in reversed(held) if g.owner is me), held[-1])
         return held[0]
 
-    def _probe(self, grant: Grant) -> None:
-        """Is it in vain?  Again and again, for a new view takes the answers with it."""
-        if grant.state is State.WAITING:
-            with self._guard:
-                self._pure.probe(grant)
-            self._host.loop.call_later(PROBE, self._probe, grant)
-        self._host.flush()
-
-    def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
-        """In the node's own thread."""
-        with suppress(RuntimeError):  # we have left, and there is no loop any more
-            self._host.loop.call_soon_threadsafe(work, *arguments)
-
 
 class LockNode:
     """This process in the cluster: `with peerlock.sync.join() as node`."""
@@ -347,18 +259,15 @@ class LockNode:
         self.host = host
         self._leaving = threading.RLock()
         self._is_leaving = False  # a signal handler may try while its thread does
-        self._loop = new_event_loop()
-        self._thread = threading.Thread(
-            target=run, args=(self._loop,), name="peerlock", daemon=True
-        )
-        self._thread.start()
-        self._departure = Departure(self, host, self._loop, ends_loop=True)
+        self.driver = OwnThread(host)
+        self.driver.begin()
+        self._departure = Departure(self, self.driver)
         try:
-            self._do(host.start())
+            self.driver.do(host.start()).result()
         except BaseException:
             self._departure.done()
-            self._do(self._undo_start())
-            self._stop_loop()
+            self.driver.end(undo=True).result()
+            self.driver.join()
             raise
         mind_forks(host)
 
@@ -405,34 +314,10 @@ class LockNode:
             try:
                 self._is_leaving = True
                 self._departure.done()
-                if self._loop.is_running():
-                    self._do(self.host.stop())
-                    self._stop_loop()
+                self.driver.end().result()
+                self.driver.join()
             finally:
                 self._is_leaving = False
-
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _undo_start(self) -> None:
-        """However far it has come: who was interrupted by Ctrl-C does not know."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.host.stop()
-
-    def _stop_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-
-def run(loop: asyncio.AbstractEventLoop) -> None:
-    """In a thread of its own; it ends when the loop is stopped."""
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
 
 
 def join(

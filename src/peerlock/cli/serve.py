@@ -71,7 +71,7 @@ def serve(
     prepare_log(log_format)
     must_have_descriptors()
     with complain_about_cluster():
-        node = join(cluster, lease=lease, reach=reach)
+        node = join(cluster, lease=lease, reach=reach, thread=False)
         asyncio.run(stay(node, metrics, pages_about(node.host)))
 
 

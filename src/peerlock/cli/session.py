@@ -51,7 +51,8 @@ def node_for(request: Request) -> LockNode:
     if (chosen(request.cluster) or "").startswith("memory://"):
         raise UsageError("memory:// is within one process, and can exclude no other")
     reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
-    return join(request.cluster, lease=request.lease, reach=reach)
+    # No thread: a renewal tells the watchdog that this loop is alive.
+    return join(request.cluster, lease=request.lease, reach=reach, thread=False)
 
 
 def grace(lease: float | None) -> float:

@@ -28,7 +28,7 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, Wish
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Lock, Waiter
+from peerlock.node.locks import HOLDING, Lock, State, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import MEMBERS_PER_ELDER, Elders, Succession
@@ -297,6 +297,23 @@ class Node:
     def holding(self) -> Iterator[Waiter]:
         for lock in self.locks.values():
             yield from lock.holders
+
+    def dispossess(self, holder: Waiter) -> Waiter:
+        """It has lost the lock, of all that is held here.
+
+        What is returned holds it instead: others are let in once that is released.
+        """
+        lock = holder.lock
+        assert lock is not None
+        heir = Waiter(holder.demand)
+        heir.fence, heir.since = holder.fence, holder.since
+        heir.lock, heir.slot = lock, holder.slot
+        heir.state, holder.state = HOLDING, State.LOST
+        del lock.holders[holder]
+        lock.holders[heir] = None
+        self.statistics.lost += 1
+        holder.on_lost()
+        return heir
 
     def remembers(self) -> dict[str, int]:
         """How much of each kind we remember; none of it may grow for ever."""

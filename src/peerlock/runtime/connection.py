@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from typing import NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from peerlock.core.peer import RemoteError
 from peerlock.runtime.codec import (
@@ -26,6 +26,9 @@ from peerlock.runtime.codec import (
     encode,
     version_of,
 )
+
+if TYPE_CHECKING:
+    from peerlock.runtime.arrivals import Arrivals
 
 AT_ONCE = 64 * 1024  # bytes
 Admits = Callable[[socket.socket], bool]
@@ -53,12 +56,18 @@ class Connection(asyncio.BufferedProtocol):
         self._incomplete = bytearray()  # the beginning of a frame
         self._needed = LENGTH  # how much of it must be there before we look at it again
         self._ended = self._lost = False
+        self.descriptor = -1  # of its socket
+        self._encrypted = False
+        self.arrivals: Arrivals | None = None  # who wants to know of what comes
         self.error: Exception | None = None  # that has ended it
         self.cut: Callable[[], None] | None = None  # ends what has not begun
         self.admits: Admits = lambda peer: True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if (own := transport.get_extra_info("socket")) is not None:
+            self.descriptor = own.fileno()
+        self._encrypted = transport.get_extra_info("ssl_object") is not None
         self._make_buffer()
         if self._ended or not self._is_admitted():
             self.end()
@@ -82,9 +91,18 @@ class Connection(asyncio.BufferedProtocol):
             self._arrived = memoryview(bytearray(min(self._most, AT_ONCE)))
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        if self.arrivals is not None:
+            self.arrivals.reading = True
         return self._arrived
 
     def buffer_updated(self, nbytes: int) -> None:
+        try:
+            self._hear(nbytes)
+        finally:
+            if self.arrivals is not None:
+                self.arrivals.reading = False
+
+    def _hear(self, nbytes: int) -> None:
         if self._ended:
             return
         data = bytes(self._arrived[:nbytes])
@@ -138,8 +156,25 @@ class Connection(asyncio.BufferedProtocol):
         return self._ended
 
     def send(self, frame: Frame) -> None:
+        self.write(encode(frame))
+
+    def write(self, data: bytes) -> None:
         if self._transport is not None:
-            self._transport.write(encode(frame))
+            self._transport.write(data)
+
+    def send_at_once(self, frame: Frame) -> bytes:
+        """In another thread than the loop's, while that sends nothing and does not close
+        the connection; what did not go out is returned, for the loop to write."""
+        data = encode(frame)
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return b""  # as for `send`
+        if self._encrypted or self.descriptor < 0 or transport.get_write_buffer_size():
+            return data
+        try:
+            return data[os.write(self.descriptor, data) :]
+        except OSError:  # it is full, or it is broken, which the loop finds out
+            return data
 
     def end(self) -> None:
         self._ended = True

@@ -5,7 +5,10 @@ them what happens and carries out what they want.  It has no policy of its own.
 
 Step, drain, then await: node and presence are stepped by one thread at a time, under
 `guard`, and never across an await.  Whatever follows from a step of the node is carried out
-by `flush`, from a step of the presence by `_tell`, both in the loop's thread.
+by `flush`, from a step of the presence by `_tell`, both in the loop's thread.  Users may be
+in other threads, and step the node there.  What follows they send themselves where that is
+possible (`send_at_once`): to wake the loop for it would take longer than the message does.
+So whatever is sent to members is sent under `guard`, and in the order of the steps.
 
 Leases are counted on `membership.clock`, which goes on while the machine is suspended; the
 timers of event loops do not.  So a timer that is set is compared with the lease clock at
@@ -50,6 +53,7 @@ from peerlock.node.presence import (
 )
 from peerlock.node.views import MemberId, View, must_be_possible
 from peerlock.node.wire import Batch
+from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.codec import (
     VERSION,
     Ask,
@@ -71,6 +75,9 @@ T = TypeVar("T")
 # A timer is set anew if it is off by more than this many seconds, and set for no less:
 # uvloop counts milliseconds, and may call up to one before the time.
 PRECISION = 0.001
+
+# Another thread whose turn it is has this many seconds for it when a message has come.
+LATE = 0.001
 
 # Members that hear last words have this many seconds for it.
 PARTING = 0.5
@@ -113,9 +120,13 @@ class Host:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.Handle | None = None
         self._timer_due = inf  # on the loop's clock; not all loops tell it of a handle
-        self._turning = False
+        self.turn_is_due = False  # and who said so will see to it
+        self._late_turn: asyncio.Handle | None = None
         self._told_to_flush = False
-        self._stopped = False
+        # What other threads could not send, and to whom there is no line.
+        self._left_over: list[tuple[MemberId, Connection | None, bytes]] = []
+        self.arrivals: Arrivals | None = None  # for other threads that take turns
+        self._refusing = self._stopped = False
         self._leaving: asyncio.Task[None] | None = None
         self.started = False
         self.loop = cast(asyncio.AbstractEventLoop, None)  # until we have started
@@ -188,6 +199,8 @@ class Host:
         self.transport.close()
         for connection in self._connections:
             connection.finish()
+        if self.arrivals is not None:
+            self.arrivals.close()
         self.engine.close()
 
     def abandon(self) -> None:
@@ -195,6 +208,8 @@ class Host:
         self._stopped = True
         self.node.lose_everything()
         self.engine.abandon()
+        if self.arrivals is not None:
+            self.arrivals.close()
         if self.started:
             for connection in self._connections:
                 connection.abandon()
@@ -205,8 +220,13 @@ class Host:
         """Under `guard`: those who wait when we leave are told, and nobody comes later."""
         if not self.started:
             raise ClusterError("the node has not joined: async with peerlock.join() …")
-        if self._stopped:
+        if self._stopped or self._refusing:
             raise ClusterError("the node has left the cluster")
+
+    def refuse_users(self) -> None:
+        """In any thread: nobody comes any more, though `stop` has not begun yet."""
+        with self.guard:
+            self._refusing = self.started
 
     @property
     def trouble(self) -> ClusterError | None:
@@ -251,20 +271,24 @@ class Host:
 
     def flush(self) -> None:
         """Carry out what the last step of the node led to; in the loop's thread."""
-        node = self.node
+        node, lines, unreached = self.node, self._lines, []
         with self.guard:
             self._told_to_flush = False
-            batches = node.drain()
-            if node.wants_turn and not self._turning:
-                self._turning = True
-                self.loop.call_soon(self._turn)
-        lines = self._lines
-        for member, batch in batches:
-            connection = lines.get(member)
-            if connection is not None:
-                connection.send(batch)
-            else:
-                self._tell(self.presence.wanted, member)
+            left_over, self._left_over = self._left_over, []
+            for member, line, rest in left_over:
+                if line is not None:
+                    line.write(rest)
+                else:
+                    unreached.append(member)
+            for member, batch in node.drain():
+                if member in lines:
+                    lines[member].send(batch)
+                else:
+                    unreached.append(member)
+            if self.must_turn():
+                self.loop.call_soon(self.turn)
+        for member in unreached:
+            self._tell(self.presence.wanted, member)
         if node.waits_for_view:
             self._look_soon()
         elif node.wants_fences:
@@ -272,23 +296,58 @@ class Host:
 
     def flush_if_needed(self) -> None:
         """The same; quick when there is nothing to do, as after most releases."""
-        if not self._turning or self.node.has_something_to_say:
+        if not self.turn_is_due or self.node.has_something_to_say:
             self.flush()
 
-    def must_be_flushed(self) -> bool:
-        """For other threads, under `guard`: whether the loop must be told, once."""
-        if self._told_to_flush:
-            return False
-        node = self.node
-        turn = node.wants_turn and not self._turning
-        self._told_to_flush = turn or node.has_something_to_say
-        return self._told_to_flush
-
-    def _turn(self) -> None:
-        self._turning = False
+    def turn(self) -> None:
+        """All that had arrived was heard; in the loop's thread."""
+        with self.guard:
+            due, self.turn_is_due = self.turn_is_due, False
+        if not due:
+            return  # any more
         self.step(self.node.turn)
         self.flush()
         self._mind_loss()
+
+    def _see_to_turn(self) -> None:
+        """Another thread will take it, unless it is blocked."""
+        if self._late_turn is None:
+            self._late_turn = self.loop.call_later(LATE, self._turn_late)
+
+    def _turn_late(self) -> None:
+        self._late_turn = None
+        self.turn()
+
+    # For other threads, under `guard`
+
+    def must_be_flushed(self) -> bool:
+        """Whether the loop must be told to, once: for a turn, or to send something."""
+        if self._told_to_flush:
+            return False
+        node = self.node
+        turn = node.wants_turn and not self.turn_is_due
+        self._told_to_flush = turn or node.has_something_to_say
+        return self._told_to_flush
+
+    def send_at_once(self) -> bool:
+        """What can be sent without the loop; whether the loop must be told to flush."""
+        node = self.node
+        if self._told_to_flush or not node.has_something_to_say:
+            return False
+        for member, batch in node.drain():
+            line = self._lines.get(member)
+            rest = b"" if line is None else line.send_at_once(batch)
+            if line is None or rest:
+                self._left_over.append((member, line, rest))
+        self._told_to_flush = bool(self._left_over)
+        return self._told_to_flush
+
+    def must_turn(self) -> bool:
+        """Whether the caller must see to a turn, once."""
+        if self.turn_is_due or not self.node.wants_turn:
+            return False
+        self.turn_is_due = True
+        return True
 
     # The presence
 
@@ -399,10 +458,11 @@ class Host:
 
     def _connected(self, member: MemberId, connection: Connection) -> None:
         self._connections.add(connection)
-        self._lines[member] = connection
         node = self.node
-        connection.send(Hello(VERSION, self.engine.cluster, node.me))
-        connection.send(Seen(node.view))
+        with self.guard:
+            self._lines[member] = connection
+            connection.send(Hello(VERSION, self.engine.cluster, node.me))
+            connection.send(Seen(node.view))
         self._tell(self.presence.connected, member)
 
     def _hang_up(self, effect: HangUp) -> None:
@@ -412,7 +472,8 @@ class Host:
             connection.finish()
 
     def _pass_on(self, effect: PassOn) -> None:
-        self._lines[effect.member].send(Seen(effect.view))
+        with self.guard:
+            self._lines[effect.member].send(Seen(effect.view))
 
     def _be_found(self, effect: BeFound) -> None:
         """Our socket may be gone; others could not reach us, and would wait for ever."""
@@ -449,6 +510,8 @@ class Host:
             self.step(node.receive, sender, frame)
             if node.calls_for_flush:
                 self.flush()
+            if self.turn_is_due and self.arrivals is not None:
+                self._see_to_turn()
             if not node.member:
                 self._mind_loss()
         elif type(frame) is Seen:
@@ -471,6 +534,8 @@ class Host:
         else:
             self.door.pass_in(connection, member=True)
             self._incoming[connection] = frame.sender
+            if self.arrivals is not None:
+                self.arrivals.watch(connection)
 
     def _refused(self, connection: Connection, refusal: Refusal) -> None:
         for member, line in self._lines.items():
@@ -487,11 +552,14 @@ class Host:
         self.loop.call_later(PATIENCE, connection.end)  # if it does not want to hear it
 
     def closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        with self.guard:  # its descriptor is closed next, and no thread is sending
+            self._connections.discard(connection)
         if not self._connections:
             self._parted.set()
         self.door.closed(connection)
         if (sender := self._incoming.pop(connection, None)) is not None:
+            if self.arrivals is not None:
+                self.arrivals.closed(connection)
             self._tell(self.presence.suspect, sender)
         for member, line in self._lines.items():
             if line is connection:

@@ -1,0 +1,97 @@
+"""An event loop that does not answer for a whole lease loses what its tasks hold.
+
+The node lives in a thread of its own and keeps its place in the cluster whatever the loop
+of its tasks does.  A lock that such a loop holds must not be held for ever.  So the node's
+thread asks the loop again and again to call us back; the lease is counted from before the
+question, as that of the node itself is.
+
+- When it has not answered in time, what its tasks hold is lost: their grants say so at
+  once, to whoever asks.  The lock itself is given back a margin later: others are let in
+  when whatever works under the lock has had the time to stop, as for any loss.
+- Those that wait are withdrawn: a lock that came to them would be nobody's.  They ask again
+  when the loop answers.
+- Without a lease nothing is lost as long as the process lives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlock.api.errors import ClusterError
+from peerlock.api.grants import Grant
+from peerlock.membership import clock
+from peerlock.node.locks import State, Waiter
+from peerlock.node.presence import margin
+
+if TYPE_CHECKING:
+    from peerlock.api.driver import BesideLoop
+
+MOST = 1.0  # seconds between two looks
+
+
+class Beat:
+    def __init__(self, driver: BesideLoop) -> None:
+        self._driver = driver
+        self._host = driver.host
+        self._asked_at: float | None = None  # and there was no answer yet
+        self._withdrawn: list[Grant] = []
+
+    # In the node's thread
+
+    def begin(self) -> None:
+        if self._host.presence.lease is not None:
+            self._look()
+
+    def _look(self) -> None:
+        lease = self._host.presence.lease
+        assert lease is not None
+        now, pace = clock.now(), min(MOST, lease / 5)
+        if self._asked_at is None and self._host.node.locks:
+            self._asked_at = now
+            self._driver.tell(self._answer)
+        asked_at = now if self._asked_at is None else self._asked_at
+        left = asked_at + lease - pace - margin(lease) - now
+        # Before anything that might fail, so that this look is not the last.
+        self._driver.loop.call_later(min(pace, left) if left > 0 else pace, self._look)
+        if left <= 0:
+            self._silent(margin(lease))
+
+    def _silent(self, time_to_stop: float) -> None:
+        heirs = self._host.step(self._take_all)
+        if heirs:
+            self._driver.loop.call_later(time_to_stop, self._release, heirs)
+        self._host.flush()
+
+    def _take_all(self) -> list[Waiter]:
+        node = self._host.node
+        if self._asked_at is None:
+            return []  # it has just answered
+        waiting = [w for w in node.waiting() if isinstance(w, Grant)]
+        self._withdrawn += [w for w in waiting if node.give_up(w)]
+        holders = [h for h in node.holding() if isinstance(h, Grant)]  # and no heirs
+        return [node.dispossess(holder) for holder in holders]
+
+    def _release(self, heirs: list[Waiter]) -> None:
+        for heir in heirs:
+            if heir.state is State.HOLDING:
+                self._host.step(self._host.node.release, heir)
+        self._host.flush()
+
+    # In the tasks' loop
+
+    def _answer(self) -> None:
+        self._host.step(self._ask_again)
+        self._driver.after_step()
+
+    def _ask_again(self) -> None:
+        self._asked_at = None
+        withdrawn, self._withdrawn = self._withdrawn, []
+        for grant in withdrawn:
+            try:
+                self._host.must_be_in()
+            except ClusterError:
+                grant.abandon()
+                continue
+            if grant.is_awaited:
+                grant.state = State.WAITING
+                self._host.node.acquire(grant.name, grant)

@@ -1,0 +1,233 @@
+"""What drives a node: an event loop, in a thread of the node's own or the caller's.
+
+- `OwnThread`: for threads.  Their steps are made in their own threads, under the node's
+  guard; for what follows from them the node's thread is woken.
+- `BesideLoop`: for tasks.  The node has a thread of its own, too, so that it answers others
+  while the event loop of the tasks is blocked.  But that loop sends what it can by itself,
+  and takes its own turns, since waking the other thread takes longer than all else that a
+  lock takes which is here and free:
+    - when members have sent something that was not read yet, the node's thread takes it;
+    - as long as turns are due again and again, the node's thread patrols, and sees to one
+      that is still due when it comes by again: the loop is blocked.
+  `beat` says what a loop loses that does not answer for long.
+- `InLoop`: for tasks, without a thread: the node answers when the tasks' loop does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from peerlock.api.beat import Beat
+from peerlock.api.errors import ClusterError
+from peerlock.api.loops import new_event_loop
+from peerlock.runtime.arrivals import Arrivals
+from peerlock.runtime.host import Host
+
+T = TypeVar("T")
+
+# Seconds.  A message makes the node's thread take a turn that is late (`Host`); the patrol
+# is for locks that are given back without having been asked for here.
+PATROL = 0.004
+
+ENDING: set[Future[None]] = set()  # a loop does not keep its tasks
+
+
+class Driver:
+    loop: asyncio.AbstractEventLoop  # the node's
+    tasks_loop: asyncio.AbstractEventLoop | None = None  # of the tasks that use the node
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.guard = host.guard
+        self._ended: Future[None] | None = None
+
+    def do(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """In the node's loop, asked for in another thread; RuntimeError if it is closed."""
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self.loop)
+        except RuntimeError:
+            work.close()
+            raise
+
+    def end(self, undo: bool = False) -> Future[None]:
+        """Leave, and end what was made for the node; once, whoever asks for it.
+
+        undo: the start, however far it has come.
+        """
+        self.host.refuse_users()
+        with self.guard:
+            if self._ended is None:
+                self._ended = self.do(self._end(undo))
+                ENDING.add(self._ended)
+                self._ended.add_done_callback(ENDING.discard)
+        return self._ended
+
+    async def _end(self, undo: bool) -> None:
+        await self.host.stop()
+
+    def is_running(self) -> bool:
+        return self.loop.is_running()
+
+    def soon(self, work: Callable[..., object], *arguments: Any) -> None:
+        """In the node's loop."""
+        raise NotImplementedError
+
+    def after_step(self) -> None:
+        """What follows from a step of the node that a user has made."""
+        raise NotImplementedError
+
+    def tell(self, work: Callable[..., None], *arguments: Any) -> None:
+        """In the loop of the tasks, whoever has something to tell them."""
+        loop = self.tasks_loop
+        assert loop is not None
+        if asyncio._get_running_loop() is loop:
+            work(*arguments)
+        else:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(work, *arguments)
+
+    def must_be_in_its_loop(self) -> None:
+        loop = self.tasks_loop
+        if loop is not None and asyncio.get_running_loop() is not loop:
+            raise RuntimeError("the node was joined in another event loop; join in this")
+
+
+class OwnThread(Driver):
+    _thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        self.loop = new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="peerlock", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    async def _end(self, undo: bool) -> None:
+        try:
+            if undo:
+                await self._cancel_all()
+            await self.host.stop()
+        finally:
+            self.loop.call_soon(self.loop.stop)  # which runs after whoever waits is told
+
+    async def _cancel_all(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def join(self) -> None:
+        """After the end, wait for that of the thread."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def soon(self, work: Callable[..., object], *arguments: Any) -> None:
+        with suppress(RuntimeError):  # we have left, and there is no loop any more
+            self.loop.call_soon_threadsafe(work, *arguments)
+
+    def after_step(self) -> None:
+        with self.guard:
+            told = self.host.must_be_flushed()
+        if told:
+            self.soon(self.host.flush)
+
+
+class BesideLoop(OwnThread):
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._turns = self._seen = 0  # turns of ours, now and when the patrol was here
+        self._patrolling = False
+        self._beat = Beat(self)
+
+    async def start(self) -> None:
+        if self.host.started:
+            raise ClusterError("a node joins once; peerlock.join() makes another")
+        self.tasks_loop = asyncio.get_running_loop()
+        self._arrivals = self.host.arrivals = Arrivals(self.guard)
+        self.begin()
+        self.loop.set_exception_handler(self._report)
+        try:
+            await asyncio.wrap_future(self.do(self.host.start()))
+        except BaseException:
+            await self.leave(undo=True)
+            raise
+        self.soon(self._beat.begin)
+
+    async def leave(self, undo: bool = False) -> None:
+        """A caller that does not wait for that may be cancelled; we leave all the same."""
+        if self._thread is not None:
+            await asyncio.shield(asyncio.wrap_future(self.end(undo)))
+            self.join()
+
+    def _report(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """To the loop that the program knows."""
+        assert self.tasks_loop is not None
+        self.tell(self.tasks_loop.call_exception_handler, context)
+
+    # Turns
+
+    def after_step(self) -> None:
+        assert self.tasks_loop is not None
+        with self.guard:
+            turn, flush = self.host.must_turn(), self.host.send_at_once()
+            begins = turn and not self._patrolling
+            if turn:
+                self._turns += 1
+                self._patrolling = True
+        if turn:
+            self.tasks_loop.call_soon(self._turn)
+        if flush:
+            self.soon(self.host.flush)
+        if begins:
+            self.soon(self._patrol)
+
+    def _turn(self) -> None:
+        host, node = self.host, self.host.node
+        with self.guard:
+            if not host.turn_is_due:  # any more
+                return
+            unheard = self._arrivals.are_there()
+            host.turn_is_due = unheard
+        if unheard:
+            self.soon(self.loop.call_soon, host.turn)  # when the other loop has read it
+            return
+        host.step(node.turn)
+        if node.wants_fences:
+            self.soon(host.flush)
+        self.after_step()
+
+    def _patrol(self) -> None:
+        with self.guard:
+            self._patrolling = self._turns != self._seen
+            self._seen = self._turns
+        if self._patrolling:
+            self.loop.call_later(PATROL, self._patrol)
+        elif self.host.turn_is_due:
+            self.host.turn()
+
+
+class InLoop(Driver):
+    async def start(self) -> None:
+        await self.host.start()
+        self.loop = self.tasks_loop = asyncio.get_running_loop()
+
+    async def leave(self) -> None:
+        await self.host.stop()
+
+    def is_running(self) -> bool:
+        return self.tasks_loop is not None and self.tasks_loop.is_running()
+
+    def soon(self, work: Callable[..., object], *arguments: Any) -> None:
+        work(*arguments)
+
+    def after_step(self) -> None:
+        self.host.flush_if_needed()
