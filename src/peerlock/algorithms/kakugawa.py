@@ -8,8 +8,8 @@ one node at a time.  In a coterie any two quorums meet, so that one node is insi
 k-coterie two of any k+1 meet, so that at most k are, and k quorums can be found that do
 not meet.  Locking, INQUIRE and RELINQUISH are Maekawa's.
 
-    messages      3(s-1) per entry when nobody competes, up to 5(s-1), s the quorum's
-                  size, about √(N/k)
+    messages      3(s-1) per entry when nobody competes, and fewer than 6(s-1) when many
+                  do, s the quorum's size, about √(N/k)
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: a silent node stops all whose quorum it is in, but no other group
@@ -24,13 +24,13 @@ Where this file departs from the source, and why:
     In one run with 12 nodes, k = 4 and a load of 0.05 a request waited half as long again
     as with Raymond's, for a sixth of the messages; when all competed, no longer.
   * The survey calls the quorums hard to construct and gives none for every N and k.  Here
-    the nodes are dealt out into k groups with a coterie each: `peerlock quorums
-    k-coterie` shows them.  (The survey's first condition on k-coteries is too weak.)
-    Another k-coterie can be given.
+    the nodes are dealt out into k groups with a coterie each: see `quorums/coterie.py`,
+    also for a slip in the survey's first condition.  Another k-coterie can be given.
   * The survey has k < N.  Here k may be larger: then every node is a group of its own.
   * A node is a member of its own quorum, and a message to oneself is none, so that the
-    survey's 3s to 5s messages are 3(s-1) to 5(s-1).
-  * Sanders' correction, as in `maekawa`: the survey describes Maekawa's rules as
+    survey's 3s to 5s messages are 3(s-1) and more; 5(s-1) is not the most, as in
+    `maekawa.py`.
+  * Sanders' correction, as in `maekawa.py`: the survey describes Maekawa's rules as
     published, with which four nodes of a group of seven can lock each other out.
 """
 
@@ -61,7 +61,7 @@ ENTRIES = (
         source="Kakugawa and others",
         year=1993,
         family="several",
-        messages="3(s−1) light, ≤ 5(s−1)",
+        messages="3(s−1) light, < 6(s−1)",
         fifo=True,
         takes="permits",
         serves=("semaphore",),

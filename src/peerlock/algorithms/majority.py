@@ -9,7 +9,8 @@ A node enters when ⌊N/2⌋ + 1 nodes, itself among them, have confirmed it.  T
 share a node, and no node confirms two at a time.  What a node does whose confirmation two
 of them want is Maekawa's: it locks itself for one, and INQUIREs when a preceding one comes.
 
-    messages      3⌈(N-1)/2⌉ per entry when nobody competes, up to 5⌈(N-1)/2⌉
+    messages      3⌈(N-1)/2⌉ per entry when nobody competes, and fewer than
+                  6⌈(N-1)/2⌉ when many do
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none here; but any majority would do, so a half less one could be down
@@ -49,7 +50,7 @@ ENTRIES = (
         source="Thomas",
         year=1979,
         family="permission",
-        messages="3⌈(N−1)/2⌉ light, ≤ 5⌈(N−1)/2⌉",
+        messages="3⌈(N−1)/2⌉ light, < 6⌈(N−1)/2⌉",
         fifo=True,
         serves=("lock",),
     ),

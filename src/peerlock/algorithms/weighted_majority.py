@@ -10,8 +10,8 @@ it.  With one vote each that is the majority; with all votes at one node it is a
 coordinator; between the two, nodes that are reliable or near get more votes, and fewer
 nodes have to be asked.  What a node does whose confirmation two of them want is Maekawa's.
 
-    messages      3(K-1) per entry when nobody competes, up to 5(K-1), where K nodes have
-                  more than half of the votes, the asking node among them
+    messages      3(K-1) per entry when nobody competes, and fewer than 6(K-1) when many do,
+                  where K nodes have more than half of the votes, the asking node among them
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none here; but any nodes with more than half of the votes would do
@@ -59,7 +59,7 @@ ENTRIES = (
         source="Gifford",
         year=1979,
         family="permission",
-        messages="3(K−1) light, ≤ 5(K−1), K by the votes",
+        messages="3(K−1) light, < 6(K−1), K by the votes",
         fifo=True,
         takes="votes",
         serves=("lock",),
