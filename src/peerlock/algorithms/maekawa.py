@@ -45,7 +45,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 from peerlock.quorums.constructions import QuorumSystem, plane
@@ -282,5 +282,19 @@ ENTRIES = (
         takes="quorums",
         verdict="deadlock",
         exhibit=Exhibit(nodes=4, quorums="grid"),
+        quotes=(
+            Quotation(
+                "maekawa-1985",
+                "section 4, step 2",
+                "the current locking REQUEST or any other outstanding REQUEST at the "
+                "node precedes the received REQUEST. … If so, a FAILED message is "
+                "returned to node i . Otherwise, an INQUIRE message is sent",
+            ),
+            Quotation(
+                "maekawa-1985",
+                "section 4, step 3",
+                "it has received a FAILED message from some of its members",
+            ),
+        ),
     ),
 )

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.entry import Algorithm, Quotation
 from peerlock.algorithms.ricart_agrawala import Reply, RicartAgrawala
 from peerlock.core.peer import NodeId, RemoteError, label
 
@@ -123,5 +123,13 @@ ENTRIES = (
         family="museum",
         messages="N light, ≤ 2N−1",
         verdict="deadlock",
+        quotes=(
+            Quotation(
+                "ricart-agrawala-tr869-1980",
+                "6.3",
+                "The Outstanding_Reply_Count is then set according to the notations "
+                "when it arrives back at the initiating node.",
+            ),
+        ),
     ),
 )
