@@ -56,7 +56,7 @@ INDEX: dict[str, Listed] = {
     "chaudhuri-edward": Listed("chaudhuri-edward", "chaudhuri_edward", "Chaudhuri, Edward", 2004, "token", "≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)", False, "", "", (), ("lock",), "holds", ""),
     "raymond-k": Listed("raymond-k", "raymond_k", "Raymond", 1989, "several", "≤ 2(N−1)", False, "", "permits", (), ("semaphore",), "holds", ""),
     "srimani-reddy": Listed("srimani-reddy", "srimani_reddy", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1", False, "", "permits", (), ("semaphore",), "holds", ""),
-    "kakugawa": Listed("kakugawa", "kakugawa", "Kakugawa and others", 1993, "several", "3(s−1) light, < 6(s−1)", True, "FIFO", "permits", (), ("semaphore",), "holds", ""),
+    "kakugawa": Listed("kakugawa", "kakugawa", "Kakugawa and others", 1993, "several", "3(s−1) light, about 4(ks−1) heavy", True, "FIFO", "permits", (), ("semaphore",), "holds", ""),
     "token-ring-regenerated": Listed("token-ring-regenerated", "museum", "made from Le Lann", 1977, "museum", "without bound", True, "FIFO", "", (), (), "exclusion", "A lost token that is made anew twice."),
     "central-lifo": Listed("central-lifo", "museum", "made from the textbook", 1978, "museum", "3, or 0 at the coordinator", False, "", "", (), (), "starvation", "The coordinator lets the latest one in first."),
     "lamport-any-request": Listed("lamport-any-request", "museum", "made from Lamport", 1978, "museum", "3(N−1)", True, "FIFO", "", (), (), "exclusion", "A RELEASE removes any request but the receiver's own, whoever made it."),

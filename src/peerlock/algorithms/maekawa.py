@@ -188,7 +188,8 @@ class Maekawa(Peer):
         if first < request:
             self.tell(sender, Failed())
         elif self.inquired:
-            self.overtaken(before[0][1])
+            for _, node in before[:1]:
+                self.overtaken(node)
         else:
             self.inquired = True
             self.tell(self.locking[1], Inquire())

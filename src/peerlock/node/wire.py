@@ -206,6 +206,7 @@ _QUORUMS = {
     "Relinquish": 4,
     "Release": 5,
 }
+_ANY_QUORUM = {**_QUORUMS, "Down": 6, "Withdraw": 7, "Withdrawn": 8}
 _TOKEN = {"Request": 0, "Token": 1}
 _PRIVILEGE = {"Request": 0, "Privilege": 1}
 ALGORITHM_TAGS: dict[str, dict[str, int]] = {
@@ -218,11 +219,11 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "carvalho-roucairol": _CLOCKS,
     "singhal-dynamic": _CLOCKS,
     "raymond-k": _CLOCKS,
-    "majority": _QUORUMS,
-    "weighted-majority": _QUORUMS,
+    "majority": _ANY_QUORUM,
+    "weighted-majority": _ANY_QUORUM,
     "maekawa": _QUORUMS,
     "sanders": _QUORUMS,
-    "kakugawa": _QUORUMS,
+    "kakugawa": _ANY_QUORUM,
     "agrawal-el-abbadi": {
         "Request": 0,
         "Permission": 1,
