@@ -97,12 +97,6 @@ def table_1(n: int) -> Iterator[Item]:
     yield from heuristic(n)
 
 
-UNBOUNDED = (
-    "L·N+(N−1) is for L entries with numbers bounded by L. Mishra and Srimani's are not "
-    "bounded here, so an entry takes N; with bounded numbers see Suzuki and Kasami's."
-)
-
-
 def asks_everybody(n: int) -> Iterator[Item]:
     """0 where the token is, else N: the table has the N."""
     rows = (
@@ -127,38 +121,6 @@ def asks_everybody(n: int) -> Iterator[Item]:
         load="light",
         L=2,
     )
-    yield from mishra_srimani(n)
-
-
-MOVES = (
-    "The survey has no figure of its own for the second form; N is the first's, a REQUEST "
-    "to each other node and a PRIVILEGE. Where the coordinator moves, a REQUEST goes to it "
-    "alone, by those that have been it: 2 to N messages, and 2 when all compete."
-)
-
-
-def mishra_srimani(n: int) -> Iterator[Item]:
-    name = "mishra-srimani"
-    for load, scenario in (("light", light(name, n, 6 * n)), ("heavy", heavy(name, n))):
-        yield row(
-            1,
-            "Mishra-Srimani, L·N+(N−1)",
-            name,
-            n,
-            Near(2 * n + n - 1, relative=0.02),
-            mean(scenario) if load == "heavy" else most(scenario),
-            Because(UNBOUNDED, Near(n, relative=0.02)),
-            load=load,
-            L=2,
-        )
-    name, title = "mishra-srimani-coordinator", "Mishra-Srimani, a moving coordinator, N"
-    because = Because(MOVES, Between(2, n))
-    expected: Expectation = Said(n, Exactly([n, n]))
-    measured = span(light(name, n, 6 * n))
-    yield row(1, title, name, n, expected, measured, because, load="light")
-    because = Because(MOVES, Near(2, relative=0.02))
-    expected, measured = Near(n, relative=0.02), mean(heavy(name, n))
-    yield row(1, title, name, n, expected, measured, because, load="heavy")
 
 
 def a_round_of_two(n: int) -> int:
@@ -280,12 +242,6 @@ def flooded(n: int) -> Iterator[Item]:
         yield row(1, title, name, n, expected, measured, load="heavy")
 
 
-EDGES = (
-    "While all nodes enter once, the token goes to and fro on each edge of the tree, asked "
-    "for each time. There are N−1 edges: 4(N−1)/N, about 4 for many nodes."
-)
-
-
 def raymond(n: int) -> Iterator[Item]:
     diameter = topology("tree", n).diameter
     yield row(
@@ -307,16 +263,6 @@ def raymond(n: int) -> Iterator[Item]:
         mean(light("raymond", n, 20 * n, topology="tree")),
         remark="2D messages at most, and D is 2 log₂ N at most.",
         load="light",
-    )
-    yield row(
-        1,
-        "Raymond, about 4 when all compete",
-        "raymond",
-        n,
-        Said("about 4", Near(4, relative=0.05)),
-        mean(heavy("raymond", n, topology="tree")),
-        Because(EDGES, Near(4 * (n - 1) / n, relative=0.02)),
-        load="heavy",
     )
 
 
@@ -382,10 +328,6 @@ def primes(n: int) -> Iterator[Item]:
     title = "Raynal as the survey mends it, (N−1)² at most"
     measured: Measure = partial(from_request_to_entry, n)
     yield row(2, title, name, n, AtMost((n - 1) ** 2), measured, load="light")
-    title = "Raynal as the survey mends it, N−1 when all compete"
-    expected = Near(n - 1, relative=0.03)
-    measured = mean(heavy(name, n))
-    yield row(2, title, name, n, expected, measured, load="heavy")
 
 
 def from_request_to_entry(n: int) -> int:
