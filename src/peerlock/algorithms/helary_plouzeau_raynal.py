@@ -195,6 +195,7 @@ ENTRIES = (
         takes="topology",
         default="complete",
         topologies=("complete", "ring", *TREES, "graph"),
+        serves=("lock",),
     ),
     Algorithm(
         name="helary-plouzeau-raynal-behind",

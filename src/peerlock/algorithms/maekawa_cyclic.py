@@ -118,6 +118,7 @@ ENTRIES = (
         messages="2K−1, or 2K from the middle of its set",
         fifo=True,
         takes="quorums",
+        serves=("lock",),
     ),
     Algorithm(
         name="maekawa-cyclic-round",

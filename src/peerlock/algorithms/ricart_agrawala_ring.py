@@ -108,5 +108,6 @@ ENTRIES = (
         year=1980,
         family="permission",
         messages="N",
+        serves=("lock",),
     ),
 )

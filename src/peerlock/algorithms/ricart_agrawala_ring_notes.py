@@ -114,6 +114,7 @@ ENTRIES = (
         year=1980,
         family="permission",
         messages="N light, ≤ 2N−1",
+        serves=("lock",),
     ),
     Algorithm(
         name="ricart-agrawala-ring-notes-1980",
