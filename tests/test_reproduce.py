@@ -60,6 +60,19 @@ LINES = {
         "Maekawa",
         ["§6.3", "§8.1: 3(K−1)", "§8.2: 4(K−1)", "§8.2: 5(K−1) is the worst case"],
     ),
+    "Maekawa §7, §9, Table III": (
+        "Maekawa",
+        ["§7: the largest gap", "§7: Bruck", "§9: lost", "Table III"],
+    ),
+    "TR-869 §5": ("Ricart", ["§5.3.1", "§5.3.3", "§6.2: with implicit replies"]),
+    "Chaudhuri-Edward's bounds": (
+        "Chaudhuri",
+        ["§3.1: groups", "§3.2: the number of links", "Theorem 3", "§7: a node waits"],
+    ),
+    "lecture's minimal arrangements": (
+        "Mühl",
+        ["minimal arrangements: n", "minimal arrangements: there"],
+    ),
     "TR-869 Fig. A–J": ("Ricart", [f"Fig. {letter}" for letter in "ABCDEFGHIJ"]),
     "TR-869 §6.4, appendix": (
         "Ricart",
@@ -213,6 +226,9 @@ DIFFERING = (
     "§6.3: a request waits",
     "appendix: the same, N(N+1)/2−1 out of order, of the report's listing",
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
+    "§3.1: groups of at most √n",
+    "§7: a node waits for at most (n−1)(t+ϑ)",
+    "minimal arrangements",
     "Fig. 6: near Raymond's line",
     "Table 2: Singhal's dynamic structure, 3(N−1)/2",
     "Table 3: Srimani-Reddy",

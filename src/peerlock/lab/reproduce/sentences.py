@@ -14,6 +14,22 @@ REBUILT = ("§2: chaudhuri-91", "§2: chaudhuri-95", "§2: chaudhuri-karaata")
 Words = tuple[tuple[str, str, str], ...]  # the title begins so, the place, the words
 
 MAEKAWA: Words = (
+    (
+        "§7: the largest",
+        "7",
+        "The largest gap between L and M is only 2 … L = 34 and M = 38",
+    ),
+    (
+        "§7: Bruck",
+        "7",
+        "there exists no finite projective plane of order k if either k - 1 or",
+    ),
+    (
+        "Table III",
+        "Table III",
+        "The number of nodes to which a REQUEST must be sent 1 √N - 1",
+    ),
+    ("§9", "9", "The lost dynamic information can be regained by O(√N) , instead of O(N)"),
     ("Table I: the proposed", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
     ("Table I: Ricart", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
     ("Table II", "Table II", "5 4.8 8 6 5.5 10 10 8.1 18 18 11.7 34"),
@@ -47,6 +63,9 @@ MAEKAWA: Words = (
 )
 
 TR_869: Words = (
+    ("§5.3.1", "5.3.1", "no request can be serviced in less than one roundtrip time"),
+    ("§5.3.3", "5.3.3", "section in less than a one-way trip transmission time"),
+    ("§6.2: with implicit", "6.2", "the message count can be as low as one"),
     ("Fig.", "2.3", "Imagine a three node network using this algorithm."),
     ("§6.4: outstanding", "6.4", "the numbers must fall within the range from x to x+N-1"),
     ("§6.4: numbers modulo", "6.4", "The sequence numbers can be stored modulo M where"),
@@ -94,6 +113,22 @@ TR_869: Words = (
 )
 
 CHAUDHURI_EDWARD: Words = (
+    (
+        "§3.1",
+        "3.1",
+        "add a node to each group in turn, until we have added all nodes. Here",
+    ),
+    (
+        "§3.2",
+        "3.2",
+        "the number of links used for message passing to achieve mutual exclusion",
+    ),
+    ("Theorem 3", "5.2", "will carry a token queue of length at most √n"),
+    (
+        "§7",
+        "7",
+        "wait until all other nodes have entered the critical section for a total time",
+    ),
     ("Fig. 2a", "3.6", "a REQUEST message is sent to node (0, 1), the GRC (Figure 2 (a))"),
     (
         "Fig. 2b",
@@ -162,6 +197,8 @@ SURVEY: Words = (
 )
 
 LECTURE: Words = (
+    ("minimal arrangements: n", "minimal arrangement", "K - 1 = 5 = 51 n = 43"),
+    ("minimal arrangements: there", "minimal arrangement", "or K = 10 there is no minimal"),
     ("closing table: Token", "closing table", "Token Ring 1 ... ∞"),
     ("closing table: Simple", "closing table", "Simple Broadcast 3(n - 1)"),
     ("closing table: Improved Broadcast", "closing table", "Improved Broadcast 2(n - 1)"),
