@@ -384,6 +384,7 @@ def test_json_has_the_keys() -> None:
     assert {finding["parameters"]["compared"] for finding in found} == {
         "exactly",
         "within 0.05",
+        "within 2 %",
     }
 
 
