@@ -391,7 +391,7 @@ def test_json_has_the_keys() -> None:
 def test_an_unexplained_disagreement_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wrong = Item("a paper", "a row", {"n": 3}, Exactly(6), partial(constant, 7))
+    wrong = Item("Maekawa 1985", "§8.1", {"n": 3}, Exactly(6), partial(constant, 7))
     monkeypatch.setattr(run, "all_items", lambda: [wrong])
     done = invoke("--jobs", "1")
     assert done.exit_code == 1

@@ -27,20 +27,20 @@ Where this file departs from the source, and why:
     node asks the quorum of its own group, and those of other groups, one after the other,
     as long as each has a member that FAILED it.  It stays in the queues of all of them, so
     that a permit which becomes free is used wherever that is, and when it has entered it
-    withdraws what it does not need any more: see `any_quorum.py`.
+    withdraws what it does not need any more; a member says when that is done.
   * A member sends FAILED to every request that has to wait, also to one that precedes and
     that Maekawa's member would leave without an answer: the node for which it is locked may
     be inside, and the request should try elsewhere.
   * The survey's count, "C * s, where C is a constant between 3 and 5", is for a node that
-    has to ask one quorum, itself included; nor is 5 the most, as in `maekawa.py`.  With one
+    has to ask one quorum, itself included; nor is 5 the most, as in `maekawa`.  With one
     quorum for each node an entry costs four times less when all compete, but permits that
     are free go unused.
   * The survey calls the quorums hard to construct and gives none for every N and k.  Here
-    the nodes are dealt out into k groups with a coterie each: see `quorums/coterie.py`,
-    also for a slip in the survey's first condition.  Another k-coterie can be given; where
-    it has no groups, a node may ask all quorums.
+    the nodes are dealt out into k groups with a coterie each: `peerlock quorums
+    k-coterie` shows them.  (The survey's first condition on k-coteries is too weak.)
+    Another k-coterie can be given; where it has no groups, a node may ask all quorums.
   * The survey has k < N.  Here k may be larger: then every node is a group of its own.
-  * Sanders' correction, as in `maekawa.py`: the survey describes Maekawa's rules as
+  * Sanders' correction, as in `maekawa`: the survey describes Maekawa's rules as
     published, with which four nodes of a group of seven can lock each other out.
 """
 

@@ -37,7 +37,7 @@ Where this file departs from the paper, and why:
     leaves out that a node which relinquished a member is sent LOCKED by it again, so that a
     REQUEST which precedes costs six messages at a member: REQUEST, INQUIRE, RELINQUISH,
     LOCKED twice, RELEASE.  If E nodes that are in nobody's set ask the same K-1 others, the
-    most is 6(K-1) - (3(K-1)+2)/E for each entry: see `lab/reproduce/worst.py`.
+    most is 6(K-1) - (3(K-1)+2)/E for each entry.
 """
 
 from __future__ import annotations

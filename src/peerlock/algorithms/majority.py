@@ -22,7 +22,7 @@ Where this file departs from the sources, and why:
   * The sources say how many must agree, not how to ask them.  Node i asks i, i+1, … round
     the ring, so that all have equal work, and passes over those that are down.  If it
     asked everybody and entered with the first majority, an entry would cost twice as much.
-  * The rest is as in `weighted_majority.py`, with a vote for each node.
+  * The rest is as in `weighted-majority`, with a vote for each node.
 """
 
 from __future__ import annotations
