@@ -26,6 +26,9 @@ Where this file departs from the paper, and why:
   * The paper leaves the circuit open: it is 1, 2, …, N and back to 1.
   * A REQUEST names its origin, which is not its sender any more.
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
+  * It serves no real locks.  There members that wait ask again in their old order when
+    others come or go, each as soon as the one before has asked.  A REQUEST that takes N
+    messages to go round is overtaken then by one with a smaller node number.
 """
 
 from __future__ import annotations
@@ -114,7 +117,6 @@ ENTRIES = (
         year=1980,
         family="permission",
         messages="N light, ≤ 2N−1",
-        serves=("lock",),
     ),
     Algorithm(
         name="ricart-agrawala-ring-notes-1980",

@@ -244,8 +244,6 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "neilsen-mizuno": _PRIVILEGE,
     "srimani-reddy": _PRIVILEGE,
     "mizuno-neilsen-rao": {"Request": 0, "Requests": 1, "Acquired": 2, "Privilege": 3},
-    "ricart-agrawala-ring": {"Request": 0},
-    "ricart-agrawala-ring-notes": _CLOCKS,
     "maekawa-sequential": _IN_TURN,
     "maekawa-cyclic": _IN_TURN,
     "suzuki-kasami-bounded": {**_PRIVILEGE, "Ack": 2},
