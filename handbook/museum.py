@@ -20,14 +20,14 @@ INTRODUCTION = """\
 
 The algorithms in this collection were taken from their papers, and every schedule of a
 small cluster of each was tried. Most hold. Some do not: as they were published, as a
-survey retells them, or if one takes a sentence at its word. Each of these stays in the
-catalogue, in its *museum*, with the verdict that it deserves and the shortest way to go
-wrong, found by `peerlock check`. None of these is offered as a lock.
+survey retells them, or if one takes a sentence at its word, which is then quoted. Each of
+these stays in the catalogue, in its *museum*, with the verdict that it deserves and the
+shortest way to go wrong, found by `peerlock check`. None of these is offered as a lock.
 
 The verdicts: *exclusion*, two are inside together; *deadlock*, somebody waits and nothing
 more can happen; *starvation*, somebody waits while others go on, or until somebody else
 happens to ask; *overtaking*, everybody gets in, but without a bound on how often others
-come first; *remote error*, a correct node gets a message that makes no sense.
+come first.
 """
 
 SURVEY = "As Velazquez's survey of 1993 tells them"
@@ -68,8 +68,6 @@ def group_of(entry: Algorithm) -> str:
         return SURVEY
     if entry.source.startswith("made from"):
         return ON_PURPOSE
-    if entry.source.startswith("Lamport"):
-        return "Lamport, 1978, read otherwise than he meant"
     names = entry.source.removesuffix(", TR-869")
     report = ", technical report 869" if names != entry.source else ""
     return f"{names.replace(', ', ' and ')}{report}, {entry.year}"
@@ -81,6 +79,7 @@ def piece(book: Book, entry: Algorithm, found: Wrong) -> str:
     parts = [
         f"### {entry.name}",
         prose(card(entry).note),
+        *quoted(entry),
         f"**{prose(found.verdict)}.** {way(entry, found)} "
         f"[Its page]({path_of(entry.name)})",
         picture(book, page, entry, found),
@@ -93,6 +92,7 @@ def piece_page(book: Book, entry: Algorithm, found: Wrong) -> str:
     parts = [
         f"# {entry.name}",
         f"**In the museum: it is wrong.** {prose(shown.note)}",
+        *quoted(entry),
         f"{way(entry, found)} The verdict: **{prose(found.verdict)}.**",
         picture(book, page, entry, found),
         HOW_TO_READ,
@@ -110,6 +110,11 @@ def source(entry: Algorithm, right: Algorithm | None) -> str:
     of_one_file = entry.peer.__module__ != museum.__name__
     cited = card(entry if of_one_file or right is None else right).citation
     return prose(f"{entry.source[0].upper()}{entry.source[1:]}, {entry.year}. {cited}")
+
+
+def quoted(entry: Algorithm) -> Iterator[str]:
+    """The paper's words, and where they stand."""
+    return (f"> {prose(str(quotation))}" for quotation in entry.quotes)
 
 
 def way(entry: Algorithm, found: Wrong) -> str:

@@ -31,6 +31,7 @@ class Cluster:
 
 
 PAIR = Cluster(2, 2)
+FIRST_AND_THIRD = Cluster(3, (2, 0, 1))
 THREE = Cluster(3, 1)
 THREE_TWICE = Cluster(3, 2)
 GRID = Cluster(4, 1, "grid")
@@ -225,7 +226,7 @@ MUTANTS = (
     *of(
         "maekawa",
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
-        breaks("deadlock", "self.overtaken(before[0][1])", "pass", GRID),
+        breaks("deadlock", "self.overtaken(node)", "pass", GRID),
         breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
@@ -235,7 +236,7 @@ MUTANTS = (
             GRID,
         ),
         breaks(
-            "invariant",
+            "deadlock",
             "self.locking, self.inquired = None, False",
             "self.locking = None",
             THREE_TWICE,
@@ -502,11 +503,11 @@ MUTANTS = (
         "majority",
         breaks(
             "exclusion",
-            "majority(len(self.members))\n",
-            "QuorumSystem('alone', tuple((i,) for i in self.members))\n",
+            "self.votes = (1,) * len(self.members)\n",
+            "self.votes = tuple(int(j == self.me) for j in self.members)\n",
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
-        breaks("deadlock", "self.overtaken(before[0][1])", "pass", Cluster(4, 1)),
+        breaks("deadlock", "self.overtaken(node)", "pass", Cluster(4, 1)),
         breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
@@ -520,14 +521,14 @@ MUTANTS = (
         "weighted-majority",
         breaks(
             "exclusion",
-            "weighted(self.votes)",
-            "weighted(self.votes[self.me :] + self.votes[: self.me])",
-            Cluster(4, 1),
+            "need = sum(self.votes) // 2 + 1",
+            "need = sum(self.votes) // 2",
+            THREE,
         ),
         breaks(
             "exclusion",
-            "weighted(self.votes)",
-            "weighted((*self.votes[: self.me - 1], 3, *self.votes[self.me :]))",
+            "votes += self.votes[j - 1]",
+            "votes += 3 if j == self.me else 1",
             THREE,
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
@@ -729,7 +730,7 @@ MUTANTS = (
             "        while",
             THREE,
         ),
-        breaks("deadlock", "self.overtaken(before[0][1])", "pass", GRID),
+        breaks("deadlock", "self.overtaken(node)", "pass", GRID),
         harmless(
             "with Maekawa's sets whoever gets our permission informs us",
             "while self.locking is None and self.waiting_queue:",
@@ -970,31 +971,36 @@ MUTANTS = (
         ),
         breaks(
             "exclusion",
-            "k_coterie(len(self.members), self.permits)",
-            "k_coterie(len(self.members), self.me)",
-            Cluster(5, 1),
-        ),
-        breaks(
-            "exclusion",
-            "if self.locked_members == bits(self.quorum):",
-            "if self.locked_members and not self.inside:",
+            "quorum = self.quorum_within(self.locked_members)",
+            "quorum = self.locked_members",
             THREE,
         ),
-        breaks("deadlock", "if first < request:", "if first > request:", THREE),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
         breaks(
-            "deadlock",
+            "remote error",
             "sorted((*self.waiting_queue, self.locking))",
             "self.waiting_queue",
-            THREE,
+            FIRST_AND_THIRD,
         ),
-        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
+        breaks(
+            "remote error",
+            "        self.locked_members ^= 1 << member\n",
+            "",
+            FIRST_AND_THIRD,
+        ),
+        breaks(
+            "deadlock",
+            "            self.tell(member, Withdraw())\n",
+            "            pass\n",
+            FIRST_AND_THIRD,
+        ),
+        breaks("remote error", "        self.forget(sender)\n", "", FIRST_AND_THIRD),
         harmless(
             "with fewer groups fewer are inside, and nobody waits for ever",
             "k_coterie(len(self.members), self.permits)",
             "k_coterie(len(self.members), 1)",
             THREE,
         ),
+        breaks("deadlock", "        self.tell(sender, Failed())\n", "", FIRST_AND_THIRD),
     ),
     *of(
         "agrawal-el-abbadi",

@@ -445,6 +445,8 @@ def in_turn(name: str) -> bool:
         "neilsen-mizuno",
         "naimi-trehel",
         "banerjee-chrysanthis",
+        "helary-plouzeau-raynal",
+        "chaudhuri-karaata",
         "ricart-agrawala-readers-writers",
         "raymond-k",
         "srimani-reddy",

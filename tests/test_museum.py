@@ -12,6 +12,7 @@ from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
 from peerlock.traces.trace import Kind
+from tests.quoted import at_hand, stands
 
 MUSEUM = [entry for entry in CATALOGUE if entry.family == "museum"]
 
@@ -40,6 +41,28 @@ def test_every_piece_says_how_it_came_to_be_wrong() -> None:
     for entry in MUSEUM:
         assert entry.peer.__doc__
         assert entry.verdict != "holds"
+
+
+@pytest.mark.parametrize("entry", MUSEUM, ids=lambda a: a.name)
+def test_what_is_not_made_here_is_quoted(entry: Algorithm) -> None:
+    assert bool(entry.quotes) != entry.source.startswith("made from")
+    assert "word" not in entry.headline or entry.quotes
+
+
+@at_hand
+@pytest.mark.parametrize("entry", [a for a in MUSEUM if a.quotes], ids=lambda a: a.name)
+def test_the_quotation_stands_in_the_paper(entry: Algorithm) -> None:
+    for quotation in entry.quotes:
+        assert len(quotation.words) > 20
+        assert stands(quotation), quotation.words
+
+
+@at_hand
+def test_other_words_do_not_stand_there() -> None:
+    right = MUSEUM[-1].quotes[0]
+    assert stands(right)
+    assert not stands(right._replace(words=right.words + " indeed"))
+    assert not stands(right._replace(words=f"{right.words} … {right.words}"))
 
 
 def test_lamport_in_order_is_not_wrong() -> None:

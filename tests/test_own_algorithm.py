@@ -133,7 +133,7 @@ def test_the_page_has_every_key_of_the_status(
 
 
 def test_the_page_has_every_key_of_a_number_that_was_recomputed() -> None:
-    finding = Finding("Maekawa 1985", "Table I", {}, 3, 3, agrees=True, note="")
+    finding = Finding("Maekawa 1985", "§8.1", {}, 3, 3, agrees=True, note="")
     assert list(finding.as_dict()) == keys_of("peerlock reproduce")
 
 

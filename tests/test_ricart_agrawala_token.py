@@ -152,18 +152,16 @@ def test_a_request_that_was_granted_does_not_move_the_token() -> None:
     assert peer.drain() == [Send(2, Token((0, 1, 1)))]
 
 
-def test_in_the_survey_it_does_and_a_request_is_missed() -> None:
-    violation = check(exhibit("ricart-agrawala-token-survey")).violation
+def test_if_it_does_a_request_is_missed() -> None:
+    violation = check(exhibit("ricart-agrawala-token-unchecked")).violation
     assert violation is not None
     assert (violation.property, violation.depth) == ("starvation", 14)
 
 
 @pytest.mark.parametrize(("requests", "depth"), [((2, 1, 1), 19), ((1, 1, 1, 1), 23)])
-def test_messages_in_order_do_not_mend_the_survey(
-    requests: tuple[int, ...], depth: int
-) -> None:
+def test_messages_in_order_do_not_mend_that(requests: tuple[int, ...], depth: int) -> None:
     """The granted REQUEST and the token come to the idle holder from different nodes."""
-    name = "ricart-agrawala-token-survey"
+    name = "ricart-agrawala-token-unchecked"
     found = check(model(name, len(requests), requests, Network(fifo=True))).violation
     assert found is not None
     assert (found.property, found.depth) == ("starvation", depth)

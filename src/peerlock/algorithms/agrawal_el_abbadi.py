@@ -40,7 +40,8 @@ Where this file departs from the survey, and why:
   * A node that was down does not come back: it would have forgotten to whom it had given
     its PERMISSION.
   * There is no FAILED as Maekawa has it, as the survey has none: whoever gets an INQUIRE
-    and is not inside YIELDs at once.  That can cost 6(K-1) messages, not 5(K-1).
+    and is not inside YIELDs at once.  A REQUEST that precedes costs six messages at a
+    member then, as with Maekawa's rules.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from peerlock.algorithms.chaudhuri_edward import (
     Request,
     Token,
 )
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.core.peer import NodeId
 
 
@@ -89,5 +89,13 @@ ENTRIES = (
         fifo=True,
         verdict="deadlock",
         exhibit=Exhibit(requests=(1, 2, 2)),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "section 2",
+                "Node k broadcasts a message to all nodes announcing a new request "
+                "collector, the node at the rear of the token queue.",
+            ),
+        ),
     ),
 )

@@ -385,5 +385,6 @@ ENTRIES = (
         year=1991,
         family="token",
         messages="3.5√N light, 4 heavy",
+        serves=("lock",),
     ),
 )

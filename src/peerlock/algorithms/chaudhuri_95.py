@@ -128,5 +128,6 @@ ENTRIES = (
         year=1995,
         family="token",
         messages="3√N light, √N heavy (here about 4)",
+        serves=("lock",),
     ),
 )

@@ -28,10 +28,9 @@ it there when a group asks, any other link-node when the TOKEN comes.
 Where this file departs from the paper, and why:
   * The listing in the appendix has gaps and contradicts the text, so this is rebuilt from
     the text, so that its counts come out; the listing gives names and details.  Rebuilt
-    are: when a link-node asks the GRC, what it does in the middle of the TOKEN's queue,
-    in whose name a REQUEST is forwarded, what becomes of a replaced collector's queue,
-    and how one knows the latest collector.  Six pieces of the museum follow the listing
-    where it is wrong.
+    are: when a link-node asks the GRC, what it does in the middle of the TOKEN's queue, in
+    whose name a REQUEST is forwarded, what becomes of a replaced collector's queue, and how
+    one knows the latest collector.  Five pieces of the museum follow its errors.
   * The TOKEN counts the changes of collectors.  Collector messages and REQUESTs say as of
     which change they know the collector, and the latest knowledge counts.  News can come
     late, even in order, as it comes from whoever had the TOKEN:
@@ -41,9 +40,11 @@ Where this file departs from the paper, and why:
     is not sent to and fro until that comes.
   * A collector that a link-node replaces sends it the queue it has collected, in one
     REQUEST, for which the message has room: `chaudhuri-edward-stranded`.
-  * A link-node asks the GRC once, until the TOKEN has been here and left, not for every
-    local request: `chaudhuri-edward-calls`.  Nor is there a second marker in a queue, as
-    the text says and the listing does not: `chaudhuri-edward-markers`.
+  * A link-node asks the GRC once, until the TOKEN has been here and left.  The listing
+    has it ask for every local request, so that its own REQUEST can come back to it:
+    messages for nothing, and no harm that we could find.
+  * There is no second marker in a queue, as the text says and the listing does not:
+    `chaudhuri-edward-markers`.
   * Who sends the token does not have it any more, and who leaves when nobody waits still
     does: `chaudhuri-edward-twice` and `chaudhuri-edward-forgetful`.
   * A node that has the idle token enters at once.  The listing has it ask itself, and
@@ -60,7 +61,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isqrt
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 Queue = tuple[NodeId, ...]
@@ -435,20 +436,6 @@ class ChaudhuriEdwardMarkers(ChaudhuriEdward):
             self.token = Token((), number)
 
 
-@dataclass(eq=False)
-class ChaudhuriEdwardCalls(ChaudhuriEdward):
-    """As the listing has it: a link-node asks the GRC again for every local request.
-
-    The TOKEN can be on its way to the link-node by then, and make it the GRC: its own
-    REQUEST comes back to it as that of another group.
-    """
-
-    def collect(self, request: Request) -> None:
-        if self.token is None and self.global_request_collector[1] != self.me:
-            self.called = False
-        super().collect(request)
-
-
 ENTRIES = (
     Algorithm(
         name="chaudhuri-edward",
@@ -468,6 +455,13 @@ ENTRIES = (
         messages="≤ 6 + 3(√n−1)",
         verdict="deadlock",
         exhibit=Exhibit(nodes=2),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "appendix, A4",
+                "Procedure exit_cs_linknode() /* Exit CS*/ Token_here = 0 Grant_token()",
+            ),
+        ),
     ),
     Algorithm(
         name="chaudhuri-edward-twice",
@@ -478,6 +472,15 @@ ENTRIES = (
         messages="≤ 6 + 3(√n−1)",
         verdict="exclusion",
         exhibit=Exhibit(requests=(2, 0, 2)),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "appendix, A3",
+                "if token_here = 1 and mutex = 0 then copy (LRQ , token_Q , N) "
+                "local_request_collector := token_Q.rear broadcast(LR_COLLECTOR()) send "
+                "(TOKEN, (i, j), token_Q) to token_Q.front fi",
+            ),
+        ),
     ),
     Algorithm(
         name="chaudhuri-edward-uncounted",
@@ -488,6 +491,13 @@ ENTRIES = (
         messages="≤ 6 + 3(√n−1)",
         verdict="deadlock",
         exhibit=Exhibit(requests=(1, 0, 2)),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "appendix, A3",
+                "Procedure receive_LR_COLLECTOR() local_request_collector := token_Q.rear",
+            ),
+        ),
     ),
     Algorithm(
         name="chaudhuri-edward-stranded",
@@ -498,6 +508,13 @@ ENTRIES = (
         messages="≤ 6 + 3(√n−1)",
         verdict="starvation",
         exhibit=Exhibit(nodes=7, requests=(0, 1, 0, 2, 0, 0, 1)),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "appendix, A4",
+                "LRC := (i, 0) /*broadcast LRC information*/ broadcast LR_COLLECTOR()",
+            ),
+        ),
     ),
     Algorithm(
         name="chaudhuri-edward-markers",
@@ -508,15 +525,12 @@ ENTRIES = (
         messages="≤ 6 + 3(√n−1)",
         verdict="deadlock",
         exhibit=Exhibit(nodes=5, requests=(2, 1, 1, 0, 0)),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-calls",
-        peer=ChaudhuriEdwardCalls,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="remote error",
-        exhibit=Exhibit(nodes=4, requests=(0, 1, 0, 1)),
+        quotes=(
+            Quotation(
+                "chaudhuri-edward",
+                "appendix, A4",
+                "enqueue (GRQ, (j, 0)) enqueue (LRQ, marker)",
+            ),
+        ),
     ),
 )

@@ -229,5 +229,6 @@ ENTRIES = (
         year=1998,
         family="token",
         messages="≤ 8(∛N−1) light, O(∛N)",
+        serves=("lock",),
     ),
 )

@@ -12,6 +12,15 @@ from peerlock.core.peer import Peer
 
 DEFAULT_PERMITS = 2
 
+# The five papers that the collection began with, by the names that we have for them.
+PAPERS = {
+    "maekawa-1985": "Maekawa, 1985",
+    "ricart-agrawala-tr869-1980": "Ricart and Agrawala, TR-869, 1980",
+    "chaudhuri-edward": "Chaudhuri and Edward",
+    "velazquez-1993-survey": "Velazquez, 1993",
+    "muehl-lecture": "Mühl's lecture",
+}
+
 
 class Exhibit(NamedTuple):
     """The cluster that a check tries unless told otherwise: one that shows the verdict."""
@@ -22,6 +31,17 @@ class Exhibit(NamedTuple):
     losses: int = 0
     crashes: int = 0
     returns: bool = False  # a node that crashes comes back
+
+
+class Quotation(NamedTuple):
+    """Words of a paper; "…" stands for what is left out between them."""
+
+    paper: str  # one of PAPERS
+    place: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"“{self.words}” ({PAPERS[self.paper]}, {self.place})"
 
 
 class Bound(NamedTuple):
@@ -52,6 +72,7 @@ class Algorithm(NamedTuple):
     outlasting: tuple[str, ...] = ()  # its timers that outlast all that is under way
     bound: Bound | None = None  # if it has states without end, how far a search goes
     verdict: str = "holds"  # what a search of all schedules finds
+    quotes: tuple[Quotation, ...] = ()  # the words that are wrong, where they are a paper's
     exhibit: Exhibit = Exhibit()
 
     @property

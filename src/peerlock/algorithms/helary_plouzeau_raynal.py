@@ -21,11 +21,11 @@ this REQUEST to be the oldest one that is not granted yet.
 
 Where this file departs from the source, and why:
   * The TOKEN's array has the time of each node's latest granted request itself.  The
-    survey enters the clock of the node that grants it, and sets clocks by REQUESTs only;
-    then a node's next request can seem to be granted: `helary-plouzeau-raynal-behind` in
-    the museum.
-  * Only a REQUEST moves clocks, and the receipt of one does not count as an event.  So a
-    clock is the latest time of all REQUESTs known, and not a state of its own.
+    survey enters the clock of the node that grants it, "a logical clock following Lamport's
+    rules", which every message sets, the TOKEN too.  That holds as well, and takes a clock
+    at each node.  Here only a REQUEST moves clocks, and the receipt of one does not count
+    as an event, so that a clock is the latest time of all REQUESTs known.  The two must not
+    be mixed: `helary-plouzeau-raynal-behind`.
   * The forwarding node in a REQUEST is the sender, known from the envelope.  The way back
     is not in the messages: every node has its own step of it.
 """
@@ -155,9 +155,10 @@ class HelaryPlouzeauRaynal(Peer):
 
 @dataclass(eq=False)
 class HelaryPlouzeauRaynalBehind(HelaryPlouzeauRaynal):
-    """As the survey has it: a grant is entered by a clock that the TOKEN does not set.
+    """A grant is entered by a clock that the TOKEN does not set.
 
-    Whoever grants a request enters its own clock in the TOKEN's array.  The clock of the
+    Made by breaking one of Lamport's rules: only a REQUEST sets clocks.  The node that
+    grants a request enters its own clock in the TOKEN's array.  The clock of the
     node that gets the TOKEN can be behind that, and stay behind: its next request is then
     no later than its latest grant, and everyone takes it for granted.
     """
@@ -194,12 +195,13 @@ ENTRIES = (
         takes="topology",
         default="complete",
         topologies=("complete", "ring", *TREES, "graph"),
+        serves=("lock",),
     ),
     Algorithm(
         name="helary-plouzeau-raynal-behind",
         peer=HelaryPlouzeauRaynalBehind,
-        source="Hélary and others; Velazquez",
-        year=1993,
+        source="made from Hélary and others",
+        year=1988,
         family="museum",
         messages="N on a complete network",
         verdict="deadlock",

@@ -11,7 +11,8 @@ Sets locked piece by piece can lock each other out: then the member that sees a 
 REQUEST arrive INQUIREs whether the node it is locked for will succeed, and a node that
 has FAILED elsewhere RELINQUISHes.
 
-    messages      3(K-1) per entry when nobody competes, up to 5(K-1), K the set's size
+    messages      3(K-1) per entry when nobody competes; when many do more than the paper's
+                  5(K-1), but fewer than 6(K-1), K the set's size
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: a silent node stops all whose set it is in
@@ -32,6 +33,11 @@ Where this file departs from the paper, and why:
   * The sequence number of a REQUEST may be observed at the members only, so every
     node's highest number is that of the REQUESTs it sent or received.
   * The sets need not contain their own node.
+  * Section 8.2 counts "five (K - 1) messages" and says that "This is the worst case".  It
+    leaves out that a node which relinquished a member is sent LOCKED by it again, so that a
+    REQUEST which precedes costs six messages at a member: REQUEST, INQUIRE, RELINQUISH,
+    LOCKED twice, RELEASE.  If E nodes that are in nobody's set ask the same K-1 others, the
+    most is 6(K-1) - (3(K-1)+2)/E for each entry.
 """
 
 from __future__ import annotations
@@ -39,7 +45,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 from peerlock.quorums.constructions import QuorumSystem, plane
@@ -182,7 +188,8 @@ class Maekawa(Peer):
         if first < request:
             self.tell(sender, Failed())
         elif self.inquired:
-            self.overtaken(before[0][1])
+            for _, node in before[:1]:
+                self.overtaken(node)
         else:
             self.inquired = True
             self.tell(self.locking[1], Inquire())
@@ -260,7 +267,7 @@ ENTRIES = (
         source="Maekawa; Sanders",
         year=1987,
         family="permission",
-        messages="3(K−1) light, ≤ 5(K−1)",
+        messages="3(K−1) light, < 6(K−1)",
         fifo=True,
         takes="quorums",
         serves=("lock",),
@@ -276,5 +283,19 @@ ENTRIES = (
         takes="quorums",
         verdict="deadlock",
         exhibit=Exhibit(nodes=4, quorums="grid"),
+        quotes=(
+            Quotation(
+                "maekawa-1985",
+                "section 4, step 2",
+                "the current locking REQUEST or any other outstanding REQUEST at the "
+                "node precedes the received REQUEST. … If so, a FAILED message is "
+                "returned to node i . Otherwise, an INQUIRE message is sent",
+            ),
+            Quotation(
+                "maekawa-1985",
+                "section 4, step 3",
+                "it has received a FAILED message from some of its members",
+            ),
+        ),
     ),
 )

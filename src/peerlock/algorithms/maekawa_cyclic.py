@@ -37,7 +37,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.entry import Algorithm, Quotation
 from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential
 from peerlock.core.peer import NodeId, RemoteError, label
@@ -118,6 +118,7 @@ ENTRIES = (
         messages="2K−1, or 2K from the middle of its set",
         fifo=True,
         takes="quorums",
+        serves=("lock",),
     ),
     Algorithm(
         name="maekawa-cyclic-round",
@@ -129,5 +130,12 @@ ENTRIES = (
         fifo=True,
         takes="quorums",
         verdict="deadlock",
+        quotes=(
+            Quotation(
+                "maekawa-1985",
+                "section 10",
+                "cyclically passing a REQUEST among the member nodes",
+            ),
+        ),
     ),
 )

@@ -140,5 +140,6 @@ ENTRIES = (
         messages="3(K−1)",
         fifo=True,
         takes="quorums",
+        serves=("lock",),
     ),
 )

@@ -10,7 +10,7 @@ was about the nodes in whose sets it is, and they know it too: each sends a REPO
 seat's new node, whether the seat is locked for it, or it waits for that, or neither.  When
 all have reported, the new node goes on where the failed one had stopped.
 
-    messages      3(K-1) per entry when nobody competes, up to 5(K-1), K the set's size;
+    messages      3(K-1) per entry when nobody competes, fewer than 6(K-1) when many do;
                   for a node that fails, one REPORT from each node in whose set its seats
                   are, at most K of them where each node is in K sets, and as many answers
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
@@ -346,7 +346,7 @@ ENTRIES = (
         source="Maekawa",
         year=1985,
         family="permission",
-        messages="3(K−1) light, ≤ 5(K−1), when nothing fails",
+        messages="3(K−1) light, < 6(K−1), when nothing fails",
         fifo=True,
         takes="quorums",
         exhibit=Exhibit(crashes=1),

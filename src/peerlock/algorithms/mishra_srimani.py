@@ -45,7 +45,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms import suzuki_kasami
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.suzuki_kasami import Request, SuzukiKasami, replaced
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -344,5 +344,13 @@ ENTRIES = (
         messages="0 or N when nothing fails",
         outlasting=("token", "answers"),
         verdict="exclusion",
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 4, Mishra-Srimani",
+                "when it receives no REP_CRITICAL messages and N-2 NO_CRIT messages … "
+                "transfer delays are finite but unpredictable",
+            ),
+        ),
     ),
 )

@@ -45,7 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.suzuki_kasami import Privilege, Request, SuzukiKasami, replaced
 from peerlock.core.peer import NodeId, RemoteError, fixed, setting
 from peerlock.core.topology import Topology
@@ -198,5 +198,13 @@ ENTRIES = (
         sets="agreement",
         verdict="starvation",
         exhibit=Exhibit(nodes=4),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 4, Mizuno-Neilsen-Rao",
+                "Upon receiving the acquired message from j, all other nodes k in … "
+                "check if they have requests that have not been granted yet.",
+            ),
+        ),
     ),
 )

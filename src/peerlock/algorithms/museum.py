@@ -25,7 +25,7 @@ from peerlock.algorithms import central, maekawa, ricart_agrawala
 from peerlock.algorithms import lamport as lamport_1978
 from peerlock.algorithms.carvalho_roucairol import CarvalhoRoucairol
 from peerlock.algorithms.central import Central
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.lamport import Lamport
 from peerlock.algorithms.maekawa import Maekawa
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
@@ -53,7 +53,7 @@ class CentralLifo(Central):
 class LamportReordered(Lamport):
     """Lamport's algorithm on a network whose messages overtake one another.
 
-    Nothing in it is changed.  The paper asks for messages in order, and needs it: when a
+    Made by dropping that assumption; nothing else is changed.  The paper needs it: when a
     later message overtakes a REQUEST, its receiver believes that no earlier request can
     be on its way.
     """
@@ -61,10 +61,10 @@ class LamportReordered(Lamport):
 
 @dataclass(eq=False)
 class LamportAnyRequest(Lamport):
-    """Lamport's rule 4, "removes any … requests resource message", taken at its word.
+    """A RELEASE removes any request but the receiver's own, whoever made it.
 
-    The paper means the requests of the node that releases.  Here a RELEASE removes any
-    request, whoever made it, except our own.
+    Made from Lamport's rule 4, by which it removes any request of the node that releases.
+    Then a request that is still to be granted is forgotten with it.
     """
 
     def receive_release(self, sender: NodeId, message: lamport_1978.Release) -> None:
@@ -282,7 +282,7 @@ ENTRIES = (
     Algorithm(
         name="lamport-reordered",
         peer=LamportReordered,
-        source="Lamport, out of order",
+        source="made from Lamport",
         year=1978,
         family="museum",
         messages="3(N−1)",
@@ -291,7 +291,7 @@ ENTRIES = (
     Algorithm(
         name="lamport-any-request",
         peer=LamportAnyRequest,
-        source="Lamport, taken at his word",
+        source="made from Lamport",
         year=1978,
         family="museum",
         messages="3(N−1)",
@@ -327,6 +327,14 @@ ENTRIES = (
         messages="2(N−1)",
         verdict="overtaking",
         exhibit=Exhibit(requests=(3, 3, 1)),
+        quotes=(
+            Quotation(
+                "ricart-agrawala-tr869-1980",
+                "2.2",
+                "seen in any … REQUEST message sent or received … "
+                "Highest_Sequence_Number := Maximum (Highest_Sequence_Number, k)",
+            ),
+        ),
     ),
     Algorithm(
         name="carvalho-roucairol-unaware",
@@ -347,6 +355,13 @@ ENTRIES = (
         messages="0 or N",
         verdict="starvation",
         exhibit=Exhibit(nodes=2),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 4, Suzuki-Kasami",
+                "a request message arrives after line 20 and exactly before line 21",
+            ),
+        ),
     ),
     Algorithm(
         name="suzuki-kasami-lifo",

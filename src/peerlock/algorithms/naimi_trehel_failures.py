@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from peerlock.algorithms import naimi_trehel
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.naimi_trehel import NaimiTrehel, Token
 from peerlock.core.bits import Nodes, nodes_in
 from peerlock.core.peer import NodeId, RemoteError, setting
@@ -278,5 +278,13 @@ ENTRIES = (
         outlasting=("wait", "elec"),
         verdict="starvation",
         exhibit=Exhibit(requests=None, crashes=1),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 4, Naimi-Trehel",
+                "the token or an answer from another node may arrive, and the inquiring "
+                "node goes back to the waiting state",
+            ),
+        ),
     ),
 )

@@ -39,7 +39,7 @@ from functools import lru_cache
 from itertools import count
 from math import prod
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.core.peer import NodeId, Peer, RemoteError, fixed, setting
 
 
@@ -233,5 +233,13 @@ ENTRIES = (
         messages="2(N−1) … 2(N−1)²",
         verdict="starvation",
         exhibit=Exhibit(nodes=2, requests=None),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 5, Raynal",
+                "if the next node in the logical ring does not want to enter the CS; it "
+                "never updates its variable Xj",
+            ),
+        ),
     ),
 )

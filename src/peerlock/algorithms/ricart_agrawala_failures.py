@@ -49,7 +49,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId, Peer, setting
@@ -566,6 +566,15 @@ ENTRIES = (
         outlasting=("reply", "probe", "restart", "settle"),
         verdict="exclusion",
         exhibit=Exhibit(nodes=2, requests=2),
+        quotes=(
+            Quotation(
+                "ricart-agrawala-tr869-1980",
+                "7.4",
+                "If it is FALSE, it must be that the REQUEST was not received, or the "
+                "REPLY was lost, or the node has restarted; the correct response is "
+                "REPLY(me).",
+            ),
+        ),
     ),
     Algorithm(
         name="ricart-agrawala-unannounced",
@@ -576,5 +585,12 @@ ENTRIES = (
         messages="2(N−1) when nothing fails",
         outlasting=("reply", "probe", "restart", "settle"),
         verdict="exclusion",
+        quotes=(
+            Quotation(
+                "ricart-agrawala-tr869-1980",
+                "7.2.2",
+                "broadcast the new node's identify before releasing mutual exclusion",
+            ),
+        ),
     ),
 )

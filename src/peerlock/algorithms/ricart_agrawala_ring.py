@@ -19,6 +19,9 @@ Where this file departs from the paper, and why:
   * A REQUEST names its origin, which is not its sender any more.
   * Held REQUESTs are passed on in the order of (sequence number, origin).
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
+  * It serves no real locks.  There members that wait ask again in their old order when
+    others come or go, each as soon as the one before has asked.  A REQUEST that takes N
+    messages to go round is overtaken then by one with a smaller node number.
 """
 
 from __future__ import annotations

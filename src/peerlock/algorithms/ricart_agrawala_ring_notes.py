@@ -26,13 +26,16 @@ Where this file departs from the paper, and why:
   * The paper leaves the circuit open: it is 1, 2, …, N and back to 1.
   * A REQUEST names its origin, which is not its sender any more.
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
+  * It serves no real locks.  There members that wait ask again in their old order when
+    others come or go, each as soon as the one before has asked.  A REQUEST that takes N
+    messages to go round is overtaken then by one with a smaller node number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.entry import Algorithm, Quotation
 from peerlock.algorithms.ricart_agrawala import Reply, RicartAgrawala
 from peerlock.core.peer import NodeId, RemoteError, label
 
@@ -123,5 +126,13 @@ ENTRIES = (
         family="museum",
         messages="N light, ≤ 2N−1",
         verdict="deadlock",
+        quotes=(
+            Quotation(
+                "ricart-agrawala-tr869-1980",
+                "6.3",
+                "The Outstanding_Reply_Count is then set according to the notations "
+                "when it arrives back at the initiating node.",
+            ),
+        ),
     ),
 )

@@ -19,8 +19,9 @@ TOKEN; if there is none, the TOKEN stays.
 
 Where this file departs from the source, and why:
   * An idle holder that gets a REQUEST looks for who waits, as one that leaves does.  The
-    survey has it send the token to the sender of the REQUEST, whose wish may have been
-    granted long ago: `ricart-agrawala-token-survey` in the museum.
+    survey has it send the token to the sender of the REQUEST, and says of requests that
+    were granted long ago only that they are taken care of, by keeping the latest number.
+    How that is to be done matters: `ricart-agrawala-token-unchecked`.
   * The my_id of REQUEST(my_sequence_number, my_id) is the sender, known from the
     envelope.
 """
@@ -109,12 +110,13 @@ class RicartAgrawalaToken(Peer):
 
 
 @dataclass(eq=False)
-class RicartAgrawalaTokenSurvey(RicartAgrawalaToken):
-    """As the survey has it: an idle holder sends the token to whoever's REQUEST arrives.
+class RicartAgrawalaTokenUnchecked(RicartAgrawalaToken):
+    """An idle holder sends the token to the sender of every REQUEST that arrives.
 
-    A REQUEST that was granted while it was still on its way here takes the token to a
-    node that does not want it.  Somebody else's REQUEST can be at that node already, and
-    come here when the token is gone: then that request waits until the next one is made.
+    Made by leaving out whether it was granted already.  A REQUEST that was granted while
+    it was still on its way takes the token to a node that does not want it.  Another
+    node's REQUEST can be at that node already, and come here when the token is gone: then
+    that request waits until the next one is made.
     """
 
     def receive_request(self, j: NodeId, message: Request) -> None:
@@ -145,10 +147,10 @@ ENTRIES = (
         serves=("lock",),
     ),
     Algorithm(
-        name="ricart-agrawala-token-survey",
-        peer=RicartAgrawalaTokenSurvey,
-        source="Ricart, Agrawala; Velazquez",
-        year=1993,
+        name="ricart-agrawala-token-unchecked",
+        peer=RicartAgrawalaTokenUnchecked,
+        source="made from Ricart, Agrawala",
+        year=1983,
         family="museum",
         messages="0 or N",
         verdict="starvation",

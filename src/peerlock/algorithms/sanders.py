@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.maekawa import Locked, Maekawa, Release, Timestamp
 from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import NodeId, fixed, setting
@@ -123,5 +123,14 @@ ENTRIES = (
         fifo=True,
         verdict="exclusion",
         exhibit=Exhibit(nodes=2),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 5, Sanders",
+                "two conditions must be satisfied: a) Ii is a subset of Ri, and b) for "
+                "all i and j either there is a non-null intersection between Ii and … "
+                "Ij, or both j belongs to Ri and i belongs to Rj.",
+            ),
+        ),
     ),
 )

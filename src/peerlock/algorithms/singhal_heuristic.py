@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peerlock.algorithms.entry import Algorithm, Exhibit
+from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
 from peerlock.algorithms.suzuki_kasami import replaced
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
@@ -207,5 +207,13 @@ ENTRIES = (
         messages="(N+1)/2 light, N heavy",
         verdict="starvation",
         exhibit=Exhibit(requests=(1, 1, 2)),
+        quotes=(
+            Quotation(
+                "velazquez-1993-survey",
+                "section 4, Singhal",
+                "it checks the request sequence number against its sequence number "
+                "vector to discard out-dated requests",
+            ),
+        ),
     ),
 )

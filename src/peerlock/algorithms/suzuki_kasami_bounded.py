@@ -157,5 +157,6 @@ ENTRIES = (
         family="token",
         messages="0 or N, and N−1 more every L requests of a node",
         takes="limit",
+        serves=("lock",),
     ),
 )

@@ -9,47 +9,71 @@ A node enters when nodes with more than half of all votes, its own included, hav
 it.  With one vote each that is the majority; with all votes at one node it is a central
 coordinator; between the two, nodes that are reliable or near get more votes, and fewer
 nodes have to be asked.  What a node does whose confirmation two of them want is Maekawa's.
+Any nodes with more than half of the votes will do, so nodes that are down are gone round.
 
-    messages      3(K-1) per entry when nobody competes, up to 5(K-1), where K nodes have
-                  more than half of the votes, the asking node among them
+    messages      3(K-1) per entry when nobody competes, and fewer than 6(K-1) when many do,
+                  where K nodes have more than half of the votes, the asking node among
+                  them; for a node that goes down while it is asked, those that are asked
+                  in its place
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
-    network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none here; but any nodes with more than half of the votes would do
+    network       no loss, no duplicates, and FIFO between any two nodes; that a node is
+                  DOWN is reported after all that it has sent
+    failures      nodes that stop for good, as long as the others have more than half of the
+                  votes
     fairness      a request waits at a member for at most N-1 others
 
 Where this file departs from the sources, and why:
   * The votes that are not given are one each, and one more for node 1 if N is even: with an
     even number of votes more than half of them is one vote more than it need be.
   * The sources say how many votes it takes, not whom to ask.  A node asks those with most
-    votes, so that they are few, and among equals those that follow it round the ring.
+    votes, so that they are few, and among equals those that follow it round the ring.  It
+    asks others in the place of those that are down, not of those that are locked for
+    another node: they have one permission to give, and whoever has most of it goes first.
   * Gifford tells read quorums from write quorums.  One that excludes everybody is a write
     quorum, and no more is needed here.
   * The sources say nothing of two nodes that each hold a part of the votes.  Here they
     are freed as Maekawa's nodes are, with Sanders' correction.
+  * The sources do not say how a node finds out that another one is down: here its host
+    reports it.  A node that was down does not come back: it would have forgotten for whom
+    it was locked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlock.algorithms.any_quorum import AnyQuorum
 from peerlock.algorithms.entry import Algorithm
-from peerlock.algorithms.maekawa import Maekawa
-from peerlock.core.peer import fixed, setting
+from peerlock.core.bits import Nodes
+from peerlock.core.peer import NodeId, fixed, setting
 from peerlock.quorums.constructions import QuorumSystem
-from peerlock.quorums.weighted import Votes, untied, weighted
+from peerlock.quorums.weighted import Votes, preference, untied, weighted
 
 
 @dataclass(eq=False)
-class WeightedMajority(Maekawa):
+class WeightedMajority(AnyQuorum):
     votes: Votes = setting()
     quorums: QuorumSystem = fixed(init=False)
+    preferred: tuple[NodeId, ...] = fixed(init=False)
 
     def __post_init__(self) -> None:
         if self.votes is None:
             self.votes = untied(len(self.members))
         assert len(self.votes) == len(self.members), "a number of votes for every node"
         self.quorums = weighted(self.votes)
+        self.preferred = preference(self.me, self.votes)
         super().__post_init__()
+
+    def quorum_within(self, nodes: Nodes) -> Nodes:
+        found = votes = 0
+        need = sum(self.votes) // 2 + 1
+        for j in self.preferred:
+            if nodes >> j & 1:
+                found |= 1 << j
+                votes += self.votes[j - 1]
+                if votes >= need:
+                    return found
+        return 0
 
 
 ENTRIES = (
@@ -59,7 +83,7 @@ ENTRIES = (
         source="Gifford",
         year=1979,
         family="permission",
-        messages="3(K−1) light, ≤ 5(K−1), K by the votes",
+        messages="3(K−1) light, < 6(K−1), K by the votes",
         fifo=True,
         takes="votes",
         serves=("lock",),

@@ -206,8 +206,11 @@ _QUORUMS = {
     "Relinquish": 4,
     "Release": 5,
 }
+_ANY_QUORUM = {**_QUORUMS, "Down": 6, "Withdraw": 7, "Withdrawn": 8}
 _TOKEN = {"Request": 0, "Token": 1}
 _PRIVILEGE = {"Request": 0, "Privilege": 1}
+_IN_TURN = {"Request": 0, "Locked": 1, "Release": 2}
+_MESH = {"Request": 0, "Call": 1, "Note": 2, "Privilege": 3}
 ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "central": {"Request": 0, "Permission": 1, "Release": 2},
     "lamport": {"Request": 0, "Reply": 1, "Release": 2},
@@ -218,11 +221,11 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "carvalho-roucairol": _CLOCKS,
     "singhal-dynamic": _CLOCKS,
     "raymond-k": _CLOCKS,
-    "majority": _QUORUMS,
-    "weighted-majority": _QUORUMS,
+    "majority": _ANY_QUORUM,
+    "weighted-majority": _ANY_QUORUM,
     "maekawa": _QUORUMS,
     "sanders": _QUORUMS,
-    "kakugawa": _QUORUMS,
+    "kakugawa": _ANY_QUORUM,
     "agrawal-el-abbadi": {
         "Request": 0,
         "Permission": 1,
@@ -241,6 +244,13 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "neilsen-mizuno": _PRIVILEGE,
     "srimani-reddy": _PRIVILEGE,
     "mizuno-neilsen-rao": {"Request": 0, "Requests": 1, "Acquired": 2, "Privilege": 3},
+    "maekawa-sequential": _IN_TURN,
+    "maekawa-cyclic": _IN_TURN,
+    "suzuki-kasami-bounded": {**_PRIVILEGE, "Ack": 2},
+    "helary-plouzeau-raynal": _TOKEN,
+    "chaudhuri-91": _MESH,
+    "chaudhuri-95": _MESH,
+    "chaudhuri-karaata": {"Request": 0, "Permit": 1, "Release": 2, "Token": 3},
 }
 
 

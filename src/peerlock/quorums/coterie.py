@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import combinations
 
-from peerlock.core.bits import Nodes
+from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import NodeId
 from peerlock.quorums.constructions import Quorum, QuorumSystem, majority, plane
 
@@ -47,6 +47,24 @@ def _in_group(node: NodeId, n: int, k: int) -> Quorum:
 def _coterie(n: int) -> QuorumSystem:
     """The smallest that we have; but the plane of two, {1} and {1, 2}, is not minimal."""
     return majority(n) if n == 2 else plane(n)
+
+
+@lru_cache
+def choices(system: QuorumSystem, node: NodeId) -> tuple[Nodes, ...]:
+    """The quorums that `node` may ask, its own first, then those of the nodes after it.
+
+    Of each group one, where there are groups: of several quorums no two of which meet, such
+    that every other one meets just one of them.  If fewer are taken than there are, one of
+    these is free.  Where there are no groups, all quorums.
+    """
+    ring = (*system.quorums[node - 1 :], *system.quorums[: node - 1])
+    quorums = tuple(dict.fromkeys(map(bits, ring)))
+    apart: list[Nodes] = []
+    for quorum in quorums:
+        if not any(quorum & other for other in apart):
+            apart.append(quorum)
+    grouped = all(sum(q & one != 0 for one in apart) == 1 for q in quorums)
+    return tuple(apart) if grouped else quorums
 
 
 def most_disjoint(system: QuorumSystem) -> int:

@@ -61,13 +61,17 @@ def weighted(votes: Votes) -> WeightedVotes:
     )
 
 
-def _fewest(node: NodeId, votes: Votes) -> Quorum:
-    total = sum(votes)
+def preference(node: NodeId, votes: Votes) -> tuple[NodeId, ...]:
+    """Whom `node` asks first: itself, then those with most votes; nobody without any."""
     ring = [*range(node + 1, len(votes) + 1), *range(1, node)]
     ring.sort(key=lambda j: -votes[j - 1])  # equals stay in the order of the ring
-    asked = [j for j in (node, *ring) if votes[j - 1]]
+    return tuple(j for j in (node, *ring) if votes[j - 1])
+
+
+def _fewest(node: NodeId, votes: Votes) -> Quorum:
+    asked = preference(node, votes)
     together = accumulate(votes[j - 1] for j in asked)
-    enough = next(k for k, sum_ in enumerate(together, 1) if 2 * sum_ > total)
+    enough = next(k for k, sum_ in enumerate(together, 1) if 2 * sum_ > sum(votes))
     return tuple(sorted(asked[:enough]))
 
 

@@ -318,8 +318,6 @@ class Cluster:
         for name, demands in self.names:
             wanted = max(demands)  # a reader, if there are any
             size = wanted.permits or (len(self.staying) if wanted.shared else 1)
-            if wanted.algorithm == "kakugawa":  # whose permits may go unused
-                size = 1
             party = Party(size)
             for i in range(size):
                 process = self.staying[i % len(self.staying)]

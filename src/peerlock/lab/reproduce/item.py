@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from peerlock.algorithms.entry import Quotation
 from peerlock.lab.reproduce.expect import Expectation, tidy
+from peerlock.lab.reproduce.sentences import REBUILT, sentence
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,16 @@ class Finding:
     note: str
 
     @property
+    def sentence(self) -> Quotation:
+        """What the paper says, where."""
+        return sentence(self.source, self.item)
+
+    @property
+    def rebuilt(self) -> bool:
+        """The paper only sketches the algorithm: what runs is our reconstruction."""
+        return self.item.startswith(REBUILT)
+
+    @property
     def explained(self) -> bool:
         return self.agrees or bool(self.note)
 
@@ -50,6 +62,7 @@ class Finding:
         return {
             "source": self.source,
             "item": self.item,
+            "sentence": str(self.sentence),
             "parameters": dict(self.parameters),
             "paper": self.paper,
             "measured": self.measured,

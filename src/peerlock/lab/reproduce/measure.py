@@ -85,10 +85,11 @@ def searched(
     fifo: bool | None = None,
     quorums: str | None = None,
     permits: int | None = None,
+    votes: str | None = None,
 ) -> Model:
     """Without the fences, which are no paper's concern: that leaves fewer states."""
     network = None if fifo is None else Network(fifo)
-    found = model(name, nodes, requests, network, quorums, permits=permits)
+    found = model(name, nodes, requests, network, quorums, permits=permits, votes=votes)
     return replace(found, fences=False)
 
 

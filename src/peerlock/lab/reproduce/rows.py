@@ -16,6 +16,7 @@ BY_SIZE = ("n", "K", "M", "compared", "algorithm", "entries", "hold", "curves")
 class Row:
     source: str
     item: str
+    sentence: str
     where: str
     paper: str
     measured: str
@@ -53,6 +54,7 @@ def _row(group: Sequence[Finding]) -> Row:
     return Row(
         source=first.source,
         item=first.item,
+        sentence=f"“{first.sentence.words}”",
         where=_where(group),
         paper=_joined(papers, apart),
         measured=_joined(measured, apart),

@@ -8,7 +8,14 @@ from typing import Any
 
 from peerlock.core.errors import UsageError
 from peerlock.lab.compare import in_processes
-from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, survey, tr869
+from peerlock.lab.reproduce import (
+    chaudhuri_edward,
+    claims,
+    lecture,
+    maekawa,
+    survey,
+    tr869,
+)
 from peerlock.lab.reproduce.item import Finding, Item, judged
 from peerlock.simulator.judge import Violation
 
@@ -19,12 +26,10 @@ Task = tuple[int, Callable[[], Any]]
 
 def all_items() -> list[Item]:
     """Those of one title together, in the order in which the sources have them."""
-    found: list[Item] = []
-    for source in SOURCES:
-        own = list(source.items())
-        titles = list(dict.fromkeys(item.item for item in own))
-        found += sorted(own, key=lambda item: titles.index(item.item))
-    return found
+    found = [item for module in (*SOURCES, claims) for item in module.items()]
+    sources = [module.SOURCE for module in SOURCES]
+    titles = list(dict.fromkeys(item.item for item in found))
+    return sorted(found, key=lambda i: (sources.index(i.source), titles.index(i.item)))
 
 
 def chosen(quick: bool = False, only: str | None = None) -> list[Item]:
