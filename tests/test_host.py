@@ -54,6 +54,7 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
+        host._tell(host.presence.wanted, other)
         line = host.presence._lines[other]
         await until(lambda: line.pause > 0.05)  # after half a dozen attempts
         assert not engine.times if kind is Watching else engine.times > 3
@@ -118,6 +119,7 @@ async def test_an_address_that_makes_no_sense_is_dialled_like_any_other() -> Non
     host = Host(engine, Tcp("127.0.0.1", None, NEAR, None))
     await host.start()
     try:
+        host._tell(host.presence.wanted, other)
         await until(lambda: host.presence._lines[other].pause > 0.01)
         assert host.presence._lines[other].dialling
     finally:
@@ -383,6 +385,7 @@ async def test_a_member_that_cannot_be_dialled_for_an_odd_reason_is_dialled_agai
     once(host.transport, "connect", Fault())
     await host.start()
     try:
+        host._tell(host.presence.wanted, other)
         line = host.presence._lines[other]
         await until(lambda: line.pause > 0.01)
         assert faults == ["Fault()"]
