@@ -15,6 +15,7 @@ from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.presence import (
     POLL,
+    POLL_IDLE,
     RETRY,
     RETRY_AT_MOST,
     SLOW,
@@ -122,11 +123,27 @@ def pair() -> Alone:
 
 
 def test_it_looks_at_every_tick(alone: Alone) -> None:
+    alone.hold()
     alone.pass_time(POLL)
     assert alone.drain() == [BeFound(), Renew(ME)]
     alone.renewed(view(10, ME), alone.ends, False)
     alone.pass_time(POLL)
     assert alone.got(Renew) == [Renew(ME)]
+
+
+@pytest.mark.parametrize(("lease", "often"), [(LEASE, 9), (None, 9), (3.0, 49)])
+def test_one_that_does_nothing_looks_less_often(lease: float | None, often: int) -> None:
+    """But never so seldom that its lease could end."""
+    presence = Alone(lease=lease)
+    presence.join()
+    looked = 0
+    for _ in range(300):
+        presence.pass_time(0.1)
+        for _ in presence.got(Renew):
+            looked += 1
+            presence.renewed(view(10, ME), presence.ends, False)
+    assert looked == often
+    assert presence.node.member
 
 
 def test_a_short_lease_is_renewed_five_times_in_its_course() -> None:
@@ -619,7 +636,7 @@ def test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on(alone: Alone)
     alone.pass_time(0.002)
     assert alone.got(Join) == [Join("here", 10)]
     alone.joined(view(11, THIRD), THIRD, alone.ends, LEASE)
-    alone.pass_time(2 * POLL)
+    alone.pass_time(POLL_IDLE)
     assert alone.trouble == "" and alone.got(Renew) == [Renew(THIRD)]
 
 
@@ -637,6 +654,7 @@ def test_a_fault_between_steps_is_counted_and_shown_and_nothing_is_lost(
 
 
 def test_a_tick_that_fails_is_not_the_last(alone: Alone) -> None:
+    alone.hold()
     tick = alone.node.tick
 
     def fail() -> None:

@@ -175,6 +175,10 @@ class Mail:
         return member in self._members
 
     @property
+    def has_links(self) -> bool:
+        return bool(self._links)
+
+    @property
     def others(self) -> frozenset[MemberId]:
         return self._members - {self.me}
 

@@ -254,6 +254,11 @@ class Node:
         return self._circles.awaited | self.homes.awaited if self.member else set()
 
     @property
+    def idle(self) -> bool:
+        """No name is open here or at home here, and there was nothing to say to others."""
+        return not (self.locks or len(self.homes) or self._mail.has_links)
+
+    @property
     def has_something_to_say(self) -> bool:
         return bool(self._mail.dirty)
 

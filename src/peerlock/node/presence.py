@@ -47,8 +47,10 @@ from typing import NamedTuple, TypeVar
 from peerlock.node.node import Node
 from peerlock.node.views import MemberId, View
 
-# How often a member looks at the others when nothing calls for it, in seconds.
+# How often a member looks at the others when nothing calls for it, in seconds: one that uses
+# locks or is talked to, and one that is only there.
 POLL = 1.0
+POLL_IDLE = 3.0
 
 # Seconds until a member that could not be reached is dialled again.
 RETRY = 0.001
@@ -239,11 +241,19 @@ class Presence:
         self.node.tick()
         awaited, now = self.node.awaited - {self.node.me}, self.clock()
         self._awaited = {member: self._awaited.get(member, now) for member in awaited}
-        self.look()
+        if not self._may_rest():
+            self.look()
 
     @property
     def _pace(self) -> float:
         return POLL if self.lease is None else min(POLL, self.lease / 5)
+
+    def _may_rest(self) -> bool:
+        """Until the next tick: we do nothing for others, and have looked not long ago."""
+        if self._reason or not self.node.member or not self.node.idle:
+            return False
+        rest = POLL_IDLE if self.lease is None else min(POLL_IDLE, self.lease / 3)
+        return self.clock() + self._pace <= self._asked_at[0] + rest
 
     def _set_alarm(self, alarm: Alarm, at: float) -> None:
         self._alarms[alarm] = at
