@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
 
-.PHONY: demo tour test mutants bench bench-start bench-locks bench-many fuzz check-all docs \
+.PHONY: demo tour test mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     readme reproduce soak chaos clean
 
 demo: .venv/ready
@@ -42,6 +42,10 @@ bench-locks: .venv/ready
 # Clusters on many machines, on loopback, beside etcd's own lock.
 bench-many: .venv/ready
 	$(BIN)/python -m bench.many
+
+# What many members and names cost, and one member's trouble.  Needs 10 GB of memory.
+bench-scale: .venv/ready
+	$(BIN)/python -m bench.scale
 
 # What comes over the wire, made up by a fuzzer: make fuzz MINUTES=60
 fuzz: .venv/ready

@@ -472,6 +472,7 @@ async def test_a_member_that_is_refused_for_its_version_says_so(
     """It has got into the view all the same; as one that dials it sees it."""
 
     async with member(security) as other, member(security) as host:
+        host._tell(host.presence.wanted, other.node.me)
         await until(lambda: bool(other._incoming))
         for incoming in list(other._incoming):
             incoming.send(Refusal(VERSION + 1, ""))

@@ -47,8 +47,8 @@ from typing import NamedTuple, TypeVar
 from peerlock.node.node import Node
 from peerlock.node.views import MemberId, View
 
-# How often a member looks at the others when nothing calls for it, in seconds: one that uses
-# locks or is talked to, and one that is only there.
+# How often a member looks at the others when nothing calls for it, in seconds: one that
+# uses locks or is talked to, and one that is only there.
 POLL = 1.0
 POLL_IDLE = 3.0
 
