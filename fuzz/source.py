@@ -63,5 +63,8 @@ class Source:
         if hint is str:
             return self.choice("RNEH")
         if get_origin(hint) is tuple:
-            return tuple(self.some(get_args(hint)[0]) for _ in range(self.byte() % 6))
+            parts = get_args(hint)
+            if parts[-1] is Ellipsis:
+                parts = parts[:1] * (self.byte() % 6)
+            return tuple(map(self.some, parts))
         return hint(*(self.some(field) for field in get_type_hints(hint).values()))

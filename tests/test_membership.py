@@ -331,6 +331,7 @@ def test_who_gives_up_waiting_leaves_an_engine_that_works(path: Path, one: Engin
         await asyncio.sleep(0)  # it has asked
         for task in (second, first):
             task.cancel()
+        await asyncio.sleep(0)  # they have heard it
         go_on.set()
         await asyncio.gather(first, second, return_exceptions=True)
         assert first.cancelled()

@@ -95,8 +95,11 @@ SENSIBLE_IN = {
     ("banerjee-chrysanthis", "lr_collector"),
     ("ricart-agrawala-broadcast", "broadcast_reply"),
     ("agrawal-el-abbadi", "down"),
+    ("kakugawa", "down"),
     ("maekawa-takeover", "down"),
     ("maekawa-takeover", "report"),  # of a failure that we shall hear of
+    ("majority", "down"),
+    ("weighted-majority", "down"),
     ("nishio-li-manning", "token_missing"),
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong

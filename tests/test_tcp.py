@@ -722,10 +722,12 @@ async def test_who_lets_us_in_and_then_does_not_want_us_is_not_called_all_the_ti
     async with Listener(accept) as refusing:
         try:
             await engine.join(f"127.0.0.1:{refusing.port}")
-            async with peerlock.join(url, lease=LEASE, reach=plain):
+            async with peerlock.join(url, lease=LEASE, reach=plain) as node:
+                asking = asyncio.create_task(node.lock("x").acquire())
                 await until(lambda: accepted >= 2)
                 await asyncio.sleep(1)
                 assert accepted < 30
+                asking.cancel()
         finally:
             engine.close()
 
