@@ -47,7 +47,9 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def delivered(*nodes: LockNode) -> None:
-    """Until whatever these have said to one another has arrived."""
+    """Until all have seen the same members, and what they have said to one another."""
+    for node in nodes:
+        node.driver.soon(node.host._look_soon)
     await until(lambda: all(heard(a, b) for a, b in permutations(pure(nodes), 2)))
 
 
