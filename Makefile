@@ -20,7 +20,7 @@ test: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # Small errors in what carries bytes and counts fences, each of which a test must notice.
 mutants: .venv/ready

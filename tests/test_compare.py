@@ -69,6 +69,15 @@ def test_a_run_that_went_wrong_is_a_text() -> None:
     assert "deadlock" in str(perform((cell, 0, Scenario(cell[0], 3)))[2])
 
 
+def test_when_a_run_went_wrong_no_process_is_left_though_the_error_is_kept() -> None:
+    """Its traceback keeps all that the comparison had at hand."""
+    before = set(active_children())
+    with pytest.raises(RunFailed) as kept:
+        compare(Experiment(("ricart-agrawala-ties",), (3,), ("heavy",), runs=20), 2)
+    assert set(active_children()) <= before
+    assert kept.value
+
+
 class Strange(Exception):
     """It cannot be made again from what it was made of."""
 

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from multiprocessing import active_children
 from typing import TypeVar
 
@@ -23,12 +23,13 @@ def compare(
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Result]:
     """As `peerlock.simulator.compare`, in `jobs` processes, or one for each processor."""
+    with ExitStack() as at_the_end:  # and not when Python collects garbage
 
-    def perform_all(tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
-        with closing(in_processes(perform, list(tasks), jobs)) as outcomes:
-            yield from outcomes
+        def perform_all(tasks: Iterable[Task]) -> Iterable[Outcome]:
+            outcomes = in_processes(perform, list(tasks), jobs)
+            return at_the_end.enter_context(closing(outcomes))
 
-    return in_turn(experiment, progress, perform_all)
+        return in_turn(experiment, progress, perform_all)
 
 
 def in_processes(
@@ -42,7 +43,10 @@ def in_processes(
     others = set(active_children())
     pool = ProcessPoolExecutor(jobs or os.cpu_count(), initializer=leave_ctrl_c)
     try:
-        yield from pool.map(work, tasks)
+        # Not by pool.map(), which cancels the rest, and the pool's own thread stumbles over
+        # what was cancelled when its processes end.
+        for future in [pool.submit(work, task) for task in tasks]:
+            yield future.result()
     except BaseException:
         for process in set(active_children()) - others:
             process.terminate()
