@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
 
-.PHONY: demo tour test mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
+.PHONY: demo tour test test-slow mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     readme reproduce soak chaos clean
 
 demo: .venv/ready
@@ -20,7 +20,11 @@ test: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not slow'
+
+# The tests that take several seconds each: tests/slow.py.
+test-slow: .venv/ready
+	$(BIN)/python -m pytest -n 2 -m slow
 
 # Small errors in what carries bytes and counts fences, each of which a test must notice.
 mutants: .venv/ready

@@ -10,11 +10,25 @@ import pytest
 from peerlock.membership.memory import CLUSTERS
 from peerlock.membership.place import VARIABLE
 from tests.engines import leases_clock, one, path, two
+from tests.slow import SLOW
 
 __all__ = ["leases_clock", "one", "path", "two"]  # fixtures
 
+EVERYTHING = 10_000  # tests, and more
+
 # Who is started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    unused = set(SLOW)
+    for item in items:
+        for beginning in SLOW:
+            if item.nodeid.startswith(f"tests/{beginning}"):
+                item.add_marker("slow")
+                unused.discard(beginning)
+    if len(items) > EVERYTHING and unused:
+        raise pytest.UsageError(f"no such tests in tests/slow.py: {sorted(unused)}")
 
 
 @pytest.fixture(autouse=True)

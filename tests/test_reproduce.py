@@ -239,13 +239,10 @@ DIFFERING = (
 
 
 def test_a_quick_run() -> None:
-    """In this process, as the tests have their own; every other one, and what differs."""
-    chosen_ones = [
-        item for i, item in enumerate(QUICK) if i % 2 or item.item.startswith(DIFFERING)
-    ]
-    found = [judged(item, perform((0, item.measure))[1]) for item in chosen_ones]
+    """In this process, as the tests have their own."""
+    found = [judged(item, perform((0, item.measure))[1]) for item in QUICK]
     assert not [finding for finding in found if not finding.explained]
-    assert sum(finding.agrees for finding in found) > 0.7 * len(found)
+    assert sum(finding.agrees for finding in found) > 0.8 * len(found)
     differing = {finding.item for finding in found if not finding.agrees}
     for beginning in DIFFERING:
         assert any(item.startswith(beginning) for item in differing), beginning
