@@ -935,8 +935,9 @@ async def test_those_who_wait_go_on_waiting_when_their_node_is_put_out(
             waiter = asking(a.lock("x"))
             await asyncio.sleep(0)
             await delivered(a, b)
+            before = a.host.node.me
             await put_out(cluster, a)
-            await until(lambda: not a.host.node.member)
+            await until(lambda: a.host.node.me != before)  # it has joined again
             await delivered(a, b)
             assert not waiter.done()
         (await waiter).release()
