@@ -99,9 +99,12 @@ def end_when_told() -> None:
             log.info("leaving")
             task.cancel()
 
+    def nothing(*_: object) -> None:
+        """Not SIG_IGN: for a signal that has come already, Python would print an error."""
+
     def told(*_: object) -> None:
         for number in ENDING:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, nothing)
         with suppress(RuntimeError):  # the loop is closed: we are ending anyway
             loop.call_soon_threadsafe(end)
 
