@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from peerlock.supervision.alarm import Alarm
 from peerlock.supervision.neighbour import Neighbour
 from peerlock.supervision.offspring import below, children_found, children_listed
 from peerlock.supervision.signals import Signals
+from peerlock.supervision.watchdog import Watchdog
 from tests.test_lock_cli import DEADLINE, Shell, eventually
 
 OF_THE_C_LIBRARY = 0b11 << 31  # signals 32 and 33, which it blocks and unblocks as it likes
@@ -539,3 +541,17 @@ def test_children_are_found_where_the_kernel_does_not_list_them(shell: Shell) ->
     holder = shell.hold()
     assert children_listed(holder.pid)
     assert sorted(children_listed(holder.pid)) == sorted(children_found(holder.pid))
+
+
+def test_a_watchdog_that_ended_before_it_heard_all_has_said_how_the_command_ended() -> None:
+    """As when a lease is renewed at that moment."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    watchdog = Watchdog.__new__(Watchdog)
+    watchdog.line, watchdog.status = ours, None
+    with ours:
+        watchdog.until(1.0)
+        theirs.send(b"7")
+        theirs.close()
+        assert watchdog.hear()
+        assert watchdog.status == 7
+        assert not watchdog.hear()

@@ -105,6 +105,8 @@ class Watchdog:
             told = self.line.recv(100)
         except BlockingIOError:
             return True
+        except ConnectionResetError:  # it has not read all; what it has said comes next
+            return self.hear()
         except OSError:
             return False
         if told:
