@@ -34,7 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import count, pairwise
 from math import nan
 from multiprocessing.connection import Connection
@@ -396,7 +396,7 @@ def run_all(commands: list[list[str]]) -> float:
 def over_etcd(rounds: int) -> Iterator[Row]:
     from bench.many import etcd_servers
 
-    with etcd_servers(1) as [server], tempfile.TemporaryDirectory() as folder, ExitStack():
+    with etcd_servers(1) as [server], tempfile.TemporaryDirectory() as folder:
         certificates = Path(folder, "certificates")
         new_authority(certificates)
         issue(certificates, "127.0.0.1")
