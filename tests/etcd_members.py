@@ -76,8 +76,8 @@ class Member:
         return self.views[-1]
 
     async def until_told_to_look(self) -> None:
-        """In so many words, or by a view without it: if its last change was not answered, it
-        looks again by itself, and puts out whoever has no key, be it itself."""
+        """In so many words, or by a view without it: if its last change was not answered,
+        it looks again by itself, and puts out whoever has no key, be it itself."""
         while not self.calls_to_look and self.me in ids(self.views[-1]):
             await self._something.wait()
             self._something.clear()
