@@ -117,10 +117,10 @@ class History:
         return newest == state.serial
 
     def _read(self, serial: int) -> State:
-        descriptor = os.open(self._path(name_of(serial)), os.O_RDONLY | OPEN)
-        with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if serial != self._known.serial or self._known_file != of(found):
+        path = self._path(name_of(serial))
+        if serial != self._known.serial or self._known_file != of(os.lstat(path)):
+            with open(os.open(path, os.O_RDONLY | OPEN), "rb") as file:
+                found = os.fstat(file.fileno())
                 self._known = state_of(serial, file.read(), found.st_mtime)
                 self._known_file = of(found)
         return self._known

@@ -53,6 +53,11 @@ class Link:
     def owes_acknowledgement(self) -> bool:
         return self._received > self._told
 
+    @property
+    def is_settled(self) -> bool:
+        """Each side knows what the other one has."""
+        return not self._kept and not self.owes_acknowledgement
+
     def post(self, message: Message) -> bool:
         """Whether it is full now."""
         self._kept.append(message)

@@ -175,8 +175,8 @@ class Mail:
         return member in self._members
 
     @property
-    def has_links(self) -> bool:
-        return bool(self._links)
+    def is_settled(self) -> bool:
+        return all(link.is_settled for link in self._links.values())
 
     @property
     def others(self) -> frozenset[MemberId]:

@@ -255,8 +255,8 @@ class Node:
 
     @property
     def idle(self) -> bool:
-        """No name is open here or at home here, and there was nothing to say to others."""
-        return not (self.locks or len(self.homes) or self._mail.has_links)
+        """No name is open here or at home here, and nothing is left to say to others."""
+        return not (self.locks or len(self.homes)) and self._mail.is_settled
 
     @property
     def has_something_to_say(self) -> bool:

@@ -36,6 +36,8 @@ The rules:
  9. *The tick goes on*, whatever fails: the next one is set before anything else is done.  A
     step that fails in the middle counts as the end of the lease, since nobody knows how
     much of it was done.
+10. *A member that is only there rests*: its ticks are far apart.  Its host calls `stir` when
+    the node was used or talked to while it rested; an error of the engine ends the rest.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from peerlock.node.views import MemberId, View
 # How often a member looks at the others when nothing calls for it, in seconds: one that
 # uses locks or is talked to, and one that is only there.
 POLL = 1.0
-POLL_IDLE = 3.0
+POLL_IDLE = 4.0
 
 # Seconds until a member that could not be reached is dialled again.
 RETRY = 0.001
@@ -167,6 +169,7 @@ class Presence:
         self.watching = watching
         self.between_machines = between_machines
         self.wake_at = inf
+        self.resting = False
         self.effects: list[Effect] = []
 
         self._address = ""
@@ -224,6 +227,7 @@ class Presence:
         for alarm in due:
             del self._alarms[alarm]
         if TICK in due:
+            self.resting = self._may_rest()
             self._alarms[TICK] = now + self._pace
         self.wake_at = min(self._alarms.values(), default=inf)
         self._look_at_clocks()
@@ -241,19 +245,28 @@ class Presence:
         self.node.tick()
         awaited, now = self.node.awaited - {self.node.me}, self.clock()
         self._awaited = {member: self._awaited.get(member, now) for member in awaited}
-        if not self._may_rest():
-            self.look()
+        self.look()
 
     @property
     def _pace(self) -> float:
-        return POLL if self.lease is None else min(POLL, self.lease / 5)
+        """Seconds from one tick to the next: two fit into a lease, or five."""
+        pace, share = (POLL_IDLE, 0.4) if self.resting else (POLL, 0.2)
+        return pace if self.lease is None else min(pace, self.lease * share)
 
     def _may_rest(self) -> bool:
-        """Until the next tick: we do nothing for others, and have looked not long ago."""
-        if self._reason or not self.node.member or not self.node.idle:
-            return False
-        rest = POLL_IDLE if self.lease is None else min(POLL_IDLE, self.lease / 3)
-        return self.clock() + self._pace <= self._asked_at[0] + rest
+        troubled = self._reason or self._fault
+        return self.node.member and self.node.idle and not troubled
+
+    @property
+    def must_stir(self) -> bool:
+        """The node is no longer idle, or the engine fails: the rest should be over."""
+        return self.resting and not self._may_rest()
+
+    def stir(self) -> None:
+        if self.must_stir:
+            self.resting = False
+            at = self.clock() + self._pace
+            self._set_alarm(TICK, min(self._alarms.get(TICK, at), at))
 
     def _set_alarm(self, alarm: Alarm, at: float) -> None:
         self._alarms[alarm] = at
@@ -353,6 +366,7 @@ class Presence:
         self._reason = reason
         self._reserved = 0
         self._again = False
+        self.stir()
         if isinstance(question, Renew):
             self._suspects |= question.suspects
         if isinstance(question, Join):

@@ -289,6 +289,8 @@ class Host:
                 self.loop.call_soon(self.turn)
         for member in unreached:
             self._tell(self.presence.wanted, member)
+        if self.presence.must_stir:
+            self._tell(self.presence.stir)
         if node.waits_for_view:
             self._look_soon()
         elif node.wants_fences:
@@ -321,25 +323,25 @@ class Host:
     # For other threads, under `guard`
 
     def must_be_flushed(self) -> bool:
-        """Whether the loop must be told to, once: for a turn, or to send something."""
+        """Whether the loop must be told to, once: for a turn, to send, or to end a rest."""
         if self._told_to_flush:
             return False
         node = self.node
         turn = node.wants_turn and not self.turn_is_due
-        self._told_to_flush = turn or node.has_something_to_say
+        self._told_to_flush = turn or node.has_something_to_say or self.presence.must_stir
         return self._told_to_flush
 
     def send_at_once(self) -> bool:
         """What can be sent without the loop; whether the loop must be told to flush."""
-        node = self.node
-        if self._told_to_flush or not node.has_something_to_say:
+        node, must_stir = self.node, self.presence.must_stir
+        if self._told_to_flush or not (node.has_something_to_say or must_stir):
             return False
         for member, batch in node.drain():
             line = self._lines.get(member)
             rest = b"" if line is None else line.send_at_once(batch)
             if line is None or rest:
                 self._left_over.append((member, line, rest))
-        self._told_to_flush = bool(self._left_over)
+        self._told_to_flush = must_stir or bool(self._left_over)
         return self._told_to_flush
 
     def must_turn(self) -> bool:
@@ -508,7 +510,7 @@ class Host:
         elif type(frame) is Batch:
             node = self.node
             self.step(node.receive, sender, frame)
-            if node.calls_for_flush:
+            if node.calls_for_flush or self.presence.must_stir:
                 self.flush()
             if self.turn_is_due and self.arrivals is not None:
                 self._see_to_turn()

@@ -159,6 +159,7 @@ class Process:
                 self._send(way, batch)
             else:
                 presence.wanted(member)
+        presence.stir()
         if node.wants_fences:
             presence.fences_run_low()
         if presence.effects:
