@@ -28,7 +28,7 @@ Elders = tuple[MemberId, ...]
 
 # One elder for so many members, but never more than that many elders.
 MEMBERS_PER_ELDER = 8
-MOST_ELDERS = 8
+MOST_ELDERS = 4
 
 REMEMBERED = 64  # successions; nothing under way is older
 
