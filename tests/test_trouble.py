@@ -144,6 +144,17 @@ def test_a_process_that_is_stopped_has_given_back_what_it_used_two_seconds_ago()
     assert waiter.holds
 
 
+def test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_the_time() -> (
+    None
+):
+    world = World(6)
+    world.use(2)
+    for second in range(4):
+        world.use(4 + second % 2)  # the circle is formed anew
+        world.pass_time(1)
+    assert "x" not in world[2].locks
+
+
 def test_when_a_death_is_noticed_the_next_waiter_has_the_lock_and_places_are_kept() -> None:
     world = with_bystander()
     world.use(4)

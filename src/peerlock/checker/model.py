@@ -58,6 +58,7 @@ class Model:
     readers: bool = False  # each request may be a reader's, and readers go together
     fences: bool = True  # watch that they grow from grant to grant
     medium: bool = False  # all hear each broadcast, the sender too, in one order
+    lasting: tuple[NodeId, ...] = ()  # those that never crash
     outlasting: tuple[str, ...] = ()  # timers that fire only when nothing is under way
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
     bound: Bound | None = None  # … in words

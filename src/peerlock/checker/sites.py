@@ -294,7 +294,7 @@ class Sites:
             if network.duplications:
                 twice = self.letters.add(inbox, inbox[at : at + 1])
                 yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
-        if network.crashes and local.phase is not Phase.CRASHED:
+        if self.may_crash(local):
             delta = self._change(number, (self.gone(local), False, ()))
             yield CRASH, Special(delta, self.obituary(), fault="crash")
 
@@ -313,16 +313,19 @@ class Sites:
         for timer in local.timers:
             yield Step("timer", 0, timer)
 
+    def may_crash(self, local: Local) -> bool:
+        may = self.model.network.crashes and self.me not in self.model.lasting
+        return bool(may) and local.phase is not Phase.CRASHED
+
     def gone(self, local: Local) -> int:
         returns = self.model.network.returns
         return self.local_id(GONE._replace(left=local.left) if returns else GONE)
 
     def obituary(self) -> Pushes:
         """For those who want to be told that the node is down."""
-        if Down not in self._peer.messages:
-            return ()
+        told = [other.me for other in self.everybody if Down in other._peer.messages]
         number = self._messages.number(Down())
-        return self._posted([(to, number, False) for to in self._peer.others()])
+        return self._posted([(to, number, False) for to in told if to != self.me])
 
     def _own(self, number: int, site: Site, step: Step) -> Plain | Special:
         move = self._input(number, site, step)

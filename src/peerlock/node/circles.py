@@ -32,7 +32,16 @@ from typing import TYPE_CHECKING, Any
 from peerlock.core.peer import NodeId, RemoteError
 from peerlock.node.homes import is_taken
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import OPEN, Lock, Slot, Stage, State, circle_of, make_slots
+from peerlock.node.locks import (
+    OPEN,
+    Lock,
+    Stage,
+    State,
+    Wires,
+    circle_of,
+    equip,
+    make_slots,
+)
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import Succession
@@ -113,9 +122,11 @@ class Circles:
             self._asked.pop(lock, None)
             self._idle.pop(lock, None)
 
-    def rest(self, lock: Lock) -> None:
-        """Nobody here uses it any more, for now."""
-        self._idle[lock] = None
+    def rest(self, lock: Lock, used: bool) -> None:
+        """Nobody here uses it any more, for now.  If it was not used until just now, it has
+        rested since it was: others may have formed its circle anew many times meanwhile."""
+        if used or lock not in self._idle_for_longer:
+            self._idle[lock] = None
 
     def sweep(self) -> None:
         """Give back what was not used since the last sweep."""
@@ -295,7 +306,7 @@ class Circles:
         for lock in taken:
             if lock.closing:
                 lock.closing = False
-                self.rest(lock)
+                self.rest(lock, used=False)
             if lock in self._asked:
                 self._ask_again(lock)
 
@@ -387,14 +398,20 @@ class Circles:
 
     # Algorithms
 
-    def _wiring(self, lock: Lock) -> Callable[[NodeId], Slot]:
-        """A slot whose peer's messages go where they should."""
+    def wire(self, lock: Lock) -> None:
+        """Slots that were restored, and have no peers yet."""
+        assert lock.terms is not None
+        circle, me = lock.circle, self._mail.me
+        equip(lock.slots, lock.terms, len(circle), circle.ranks[me], self._wiring(lock))
+
+    def _wiring(self, lock: Lock) -> Callable[[NodeId], Wires]:
+        """Where the messages of each peer go."""
         assert lock.terms is not None
         name, epoch, algorithm = lock.name, lock.epoch, lock.terms.algorithm
         post, slots, ids = self._post, lock.terms.slots, lock.circle.members
         mine, last = self._mail.me, len(ids) * lock.terms.slots
 
-        def wire(me: NodeId) -> Slot:
+        def wires(me: NodeId) -> Wires:
             def send(to: NodeId, message: Any) -> None:
                 if not 0 < to <= last or to == me:  # somebody has told it nonsense
                     self._statistics.remote_errors += 1
@@ -408,9 +425,9 @@ class Circles:
                     if member != mine or slots > 1:
                         post(member, said)
 
-            return Slot(send, broadcast)
+            return send, broadcast
 
-        return wire
+        return wires
 
     def receive_in_epoch(self, sender: MemberId, message: EpochMessage) -> None:
         lock = self.locks.get(message.name)

@@ -92,6 +92,7 @@ class Stage(Enum):
 OPEN = Stage.OPEN
 
 Post = Callable[[NodeId, Any], None]
+Wires = tuple[Post, Callable[[Any], None]]  # to send, to broadcast
 
 
 class Slot:
@@ -115,8 +116,9 @@ class Slot:
         "users",
     )
 
-    def __init__(self, send: Post, broadcast: Callable[[Any], None]) -> None:
-        self.send, self.broadcast = send, broadcast
+    def __init__(self) -> None:
+        self.send: Post
+        self.broadcast: Callable[[Any], None]
         self.peer: Peer
         self.only = False  # the lock has no other
         self.asking = False  # it has asked and was not granted yet
@@ -226,16 +228,26 @@ NO_CIRCLE = circle_of(())
 
 
 def make_slots(
-    terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Slot]
+    terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Wires]
 ) -> list[Slot]:
-    """The peers of the member of this rank; `wiring` makes a slot for each."""
-    peer, nodes, settings = blueprint(terms, members)
-    slots = []
-    for me in range(rank * terms.slots + 1, (rank + 1) * terms.slots + 1):
-        slot = wiring(me)
-        slot.peer = peer(me, nodes, effects=slot, **settings)
-        slot.only = terms.slots == 1
-        slots.append(slot)
+    """The peers of the member of this rank."""
+    slots = [Slot() for _ in range(terms.slots)]
+    equip(slots, terms, members, rank, wiring)
     for slot in slots:
         slot.peer.start()
     return slots
+
+
+def equip(
+    slots: list[Slot],
+    terms: Terms,
+    members: int,
+    rank: int,
+    wiring: Callable[[NodeId], Wires],
+) -> None:
+    """With peers, whose messages go where `wiring` says."""
+    peer, nodes, settings = blueprint(terms, members)
+    for me, slot in enumerate(slots, rank * terms.slots + 1):
+        slot.send, slot.broadcast = wiring(me)
+        slot.peer = peer(me, nodes, effects=slot, **settings)
+        slot.only = terms.slots == 1

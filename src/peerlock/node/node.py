@@ -24,6 +24,7 @@ from math import inf
 from typing import Any
 
 from peerlock.core.peer import RemoteError
+from peerlock.node import snapshots
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, Wish
@@ -328,6 +329,14 @@ class Node:
             "links": self._mail.unacknowledged,
             "early": self._mail.kept,
         }
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that we remember, but for statistics; immutable, and equal if that is."""
+        return snapshots.snapshot(self)
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Remember that instead; those who hold and wait are copies of who did then."""
+        snapshots.restore(self, state)
 
     # Messages
 

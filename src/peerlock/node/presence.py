@@ -36,8 +36,8 @@ The rules:
  9. *The tick goes on*, whatever fails: the next one is set before anything else is done.  A
     step that fails in the middle counts as the end of the lease, since nobody knows how
     much of it was done.
-10. *A member that is only there rests*: its ticks are far apart.  Its host calls `stir` when
-    the node was used or talked to while it rested; an error of the engine ends the rest.
+10. *A member that is only there rests*: its ticks are far apart.  Its host calls `stir`
+    when the node was used or talked to meanwhile; an error of the engine ends the rest.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ class Turnstile:
                     lock.free = slot
                 self._mark(lock)
         if not lock.holders and lock.unused:
-            self._circles.rest(lock)
+            self._circles.rest(lock, used=False)
 
     def _mark(self, lock: Lock) -> None:
         if not lock.marked:
@@ -386,7 +386,7 @@ class Turnstile:
                     slot.resting = True
                     self.resting.append(lock)
         if not lock.waiters and lock.unused:
-            self._circles.rest(lock)
+            self._circles.rest(lock, used=True)
 
     def _release_peer(self, slot: Slot) -> None:
         slot.here = False

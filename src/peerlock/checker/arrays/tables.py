@@ -155,7 +155,7 @@ class Tables:
 
     def _own(self, local: Local) -> Iterator[Step]:
         yield from self.sites.inputs(local)
-        if self.sites.model.network.crashes and local.phase is not Phase.CRASHED:
+        if self.sites.may_crash(local):
             yield Step("crash")
 
     def _step(self, step: Step) -> int:
