@@ -149,8 +149,8 @@ def test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_the_ti
 ):
     world = World(6)
     world.use(2)
-    for second in range(4):
-        world.use(4 + second % 2)  # the circle is formed anew
+    for other in (3, 4, 5, 6):
+        world.use(other)  # the circle is formed anew
         world.pass_time(1)
     assert "x" not in world[2].locks
 
