@@ -28,7 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "node": {"core", "algorithms"},
     "traces": {"core"},
     "simulator": {"core", "quorums", "algorithms", "node", "traces"},
-    "checker": {"core", "algorithms", "traces"},
+    "checker": {"core", "algorithms", "node", "traces"},
     "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},

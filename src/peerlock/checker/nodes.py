@@ -26,13 +26,14 @@ from math import inf
 from typing import Any, NamedTuple
 
 from peerlock.checker.model import Model, Network
-from peerlock.core.peer import Down, NodeId, Peer, fixed, setting
+from peerlock.core.errors import UsageError, unknown
+from peerlock.core.peer import Down, NodeId, Peer, fixed, setting, snake
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, MemberId, View
-from peerlock.node.wire import Batch
+from peerlock.node.wire import Batch, ToPeer
 
 NAME = "x"
 ENOUGH = 2  # ticks without use, after which a name is given back
@@ -42,6 +43,7 @@ class Story(NamedTuple):
     """What may happen, within bounds."""
 
     name: str
+    about: str
     processes: int
     requests: tuple[int, ...]  # of each process's user
     members: int  # how many are in from the beginning; the others join later
@@ -62,6 +64,11 @@ class Parcel:
     member: MemberId
     batch: Batch
 
+    @property
+    def label(self) -> str:
+        said = (m.message if type(m) is ToPeer else m for m in self.batch.messages)
+        return " ".join(snake(type(one)).upper() for one in said) or "ACKNOWLEDGED"
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -69,6 +76,11 @@ class Seen:
 
     view: View
     me: MemberId | None = None
+
+    @property
+    def label(self) -> str:
+        members = " ".join(str(member.id) for member in self.view.members)
+        return f"VIEW {self.view.number}({members})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +280,8 @@ def first_view(story: Story) -> View:
 
 
 def node_model(story: Story) -> Model:
+    """After a crash it is the number of the view that makes fences grow, which the bit of
+    the search does not know: then nobody watches them here."""
     everybody = tuple(range(1, story.processes + 2))
     engine = everybody[-1]
 
@@ -282,7 +296,111 @@ def node_model(story: Story) -> Model:
         network=Network(fifo=True, crashes=story.crashes, returns=story.returns),
         capacity=story.demand.permits or 1,
         readers=story.readers,
-        fences=False,
+        fences=not (story.crashes or story.readers or story.demand.permits),
         lasting=(engine,),
         outlasting=("late", "end"),
     )
+
+
+STORIES = (
+    Story("two", "two members, each asks twice", 2, (2, 2), 2),
+    Story("three", "three members, each asks once", 3, (1, 1, 1), 3),
+    Story("newcomer", "one member asks twice, another joins and asks", 2, (2, 1), 1),
+    Story("newcomers", "a member, and two that join at once; each asks", 3, (1, 1, 1), 1),
+    Story(
+        "leave", "the home asks once and leaves; another asks twice", 2, (1, 2), 2, leaver=1
+    ),
+    Story("death", "a home and two that ask; any of them dies", 3, (0, 1, 1), 3, crashes=1),
+    Story(
+        "lease",
+        "two members ask; one of them, whichever, loses its lease and joins again",
+        2,
+        (1, 1),
+        2,
+        crashes=1,
+        returns=True,
+    ),
+    Story(
+        "readers",
+        "a member, and another that joins; each reads or writes; one dies",
+        2,
+        (1, 1),
+        1,
+        readers=True,
+        crashes=1,
+    ),
+    Story(
+        "semaphore",
+        "a member, and another that joins, ask for two permits; one dies",
+        2,
+        (2, 1),
+        1,
+        demand=Demand(permits=2),
+        crashes=1,
+    ),
+    Story(
+        "forgetting",
+        "two members ask once, and give the name back when they no longer use it",
+        2,
+        (1, 1),
+        2,
+        late=3,
+    ),
+)
+
+LARGE_STORIES = (
+    Story(
+        "three-deaths", "three members ask; any of them dies", 3, (1, 1, 1), 3, crashes=1
+    ),
+    Story(
+        "three-leases",
+        "a home and two that ask; one of them loses its lease and joins again",
+        3,
+        (0, 1, 1),
+        3,
+        crashes=1,
+        returns=True,
+    ),
+    Story("three-leave", "three members ask; the home leaves", 3, (1, 1, 1), 3, leaver=1),
+    Story(
+        "newcomer-and-death",
+        "a home and one that asks; another joins and asks; any of them dies",
+        3,
+        (0, 1, 1),
+        2,
+        crashes=1,
+    ),
+    Story(
+        "late-reader",
+        "a home and two that read or write; any of them dies",
+        3,
+        (0, 1, 1),
+        3,
+        readers=True,
+        crashes=1,
+    ),
+    Story(
+        "three-permits",
+        "three members ask for two permits",
+        3,
+        (1, 1, 1),
+        3,
+        demand=Demand(permits=2),
+    ),
+    Story(
+        "ticks",
+        "two members ask once; two ticks of each come at any time",
+        2,
+        (1, 1),
+        2,
+        ticks=2,
+        late=3,
+    ),
+)
+
+
+def story_named(name: str) -> Story:
+    by_name = {story.name: story for story in STORIES + LARGE_STORIES}
+    if name not in by_name:
+        raise UsageError(unknown("story", name, sorted(by_name)))
+    return by_name[name]

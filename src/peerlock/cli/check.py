@@ -363,11 +363,7 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     cluster = ", ".join(filter(None, (f"{chosen.nodes} nodes", in_words(chosen.settings))))
     found = [
         ("cluster", f"{cluster}, requests {each}, messages {chosen.assumptions}"),
-        (
-            "covered",
-            f"{coverage.states:,} states, {coverage.transitions:,} transitions, "
-            f"depth {coverage.depth}",
-        ),
+        ("covered", covered(coverage)),
     ]
     entry = algorithm(chosen.name)
     if entry.family == "museum":
@@ -377,6 +373,11 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     speed = coverage.states / max(seconds, 1e-9)
     found.append(("time", f"{seconds:.2f} s, {speed:,.0f} states a second"))
     return found
+
+
+def covered(coverage: Coverage) -> str:
+    states, transitions = f"{coverage.states:,} states", f"{coverage.transitions:,}"
+    return f"{states}, {transitions} transitions, depth {coverage.depth}"
 
 
 def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
@@ -403,6 +404,10 @@ def story(report: Verdict) -> Iterator[str]:
         trace, loop_from = report.overtaking, None
     else:
         return
+    yield from schedule(trace, loop_from)
+
+
+def schedule(trace: traces.Trace, loop_from: int | None) -> Iterator[str]:
     yield ""
     for step, line in zip(trace, text.lines(trace), strict=True):
         if loop_from is not None and step.time > loop_from:

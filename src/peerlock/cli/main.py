@@ -25,6 +25,7 @@ COMMANDS = {
     "simulate": "peerlock.cli.simulate:simulate",
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
+    "check-node": "peerlock.cli.check_node:check_node",
     "advise": "peerlock.cli.advise:advise",
     "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",

@@ -232,7 +232,12 @@ def snake(message_type: type) -> str:
 
 
 def label(message: Any) -> str:
-    """A message as the papers print it: REQUEST(3), PRIVILEGE([2 5], [0 1 0 0 0])."""
+    """A message as the papers print it: REQUEST(3), PRIVILEGE([2 5], [0 1 0 0 0]).
+
+    One that has a `label` is printed as that.
+    """
+    if (own := getattr(message, "label", None)) is not None:
+        return str(own)
     values = [getattr(message, f.name) for f in fields(message)]
     name = snake(type(message)).upper()
     return f"{name}({', '.join(map(_compact, values))})" if values else name
