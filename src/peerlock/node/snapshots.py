@@ -167,7 +167,7 @@ class Writer:
         if found is not None:
             return Again(found)
         self._numbers[id(record)] = len(self._numbers)
-        fields = RECORDS.get(type(record)) or tuple(sorted(vars(record)))
+        fields = RECORDS.get(type(record)) or fields_of(record)
         return Record(type(record), tuple(self._fields(record, fields)))
 
     def _fields(self, record: Any, fields: Fields) -> Iterable[tuple[str, Any]]:
@@ -177,6 +177,16 @@ class Writer:
                 yield name, value.snapshot()
             else:
                 yield name, self.value(value)
+
+
+def fields_of(waiter: Waiter) -> Fields:
+    """Those that it has set; hosts have waiters of their own."""
+    slots = (
+        name for kind in type(waiter).__mro__ for name in vars(kind).get("__slots__", ())
+    )
+    return tuple(
+        sorted({*vars(waiter), *(name for name in slots if hasattr(waiter, name))})
+    )
 
 
 class Reader:
