@@ -7,8 +7,8 @@ import asyncio
 import dataclasses
 import gc
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from itertools import count, pairwise
 from math import inf, nan
@@ -20,41 +20,11 @@ import peerlock
 from peerlock.api.status import survey
 from peerlock.api.tasks import Grant, Lock, LockNode
 from peerlock.core.errors import UsageError
-from peerlock.membership.place import engine_for
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State
 from peerlock.node.terms import demand
 from tests.loops import delivered, on_each_loop, until
-
-
-@asynccontextmanager
-async def members(
-    cluster: str, number: int, **settings: Any
-) -> AsyncIterator[list[LockNode]]:
-    async with AsyncExitStack() as stack:
-        nodes = [
-            await stack.enter_async_context(peerlock.join(cluster, **settings))
-            for _ in range(number)
-        ]
-        await delivered(*nodes)
-        yield nodes
-
-
-async def put_out(cluster: str, node: LockNode) -> None:
-    """As whoever finds that it has been silent for too long does."""
-    engine = engine_for(cluster, None)
-    await engine.leave(node.host.node.me)
-    engine.close()
-    node.driver.soon(node.host._look_soon)
-
-
-async def is_free(lock: Lock) -> bool:
-    try:
-        grant = await lock.try_acquire()
-    except peerlock.WouldBlock:
-        return False
-    grant.release()
-    return True
+from tests.members import is_free, members, put_out
 
 
 def asking(lock: Lock) -> "asyncio.Task[Grant]":

@@ -21,6 +21,7 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
+from peerlock.api.several import Locks
 from peerlock.api.status import describe
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
@@ -328,6 +329,22 @@ class LockNode:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         wanted = asked_for(name, algorithm, 0, shared)
         return Lock(self, *wanted, timeout, cancel_on_loss)
+
+    def locks(
+        self,
+        *names: str,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Locks[Grant]:
+        """All of them, or none; in whichever order others name them, without deadlock."""
+
+        def handle(name: str, timeout: float | None) -> Lock:
+            wanted = asked_for(name, algorithm, 0, shared)
+            return Lock(self, *wanted, timeout, cancel_on_loss)
+
+        return Locks(names, timeout, handle)
 
     def semaphore(
         self,

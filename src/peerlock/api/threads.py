@@ -22,6 +22,7 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.several import BlockingLocks
 from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE
@@ -287,6 +288,20 @@ class LockNode:
     ) -> Lock:
         """One at a time in the whole cluster; `shared`: with others that share it."""
         return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
+
+    def locks(
+        self,
+        *names: str,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+    ) -> BlockingLocks[Grant]:
+        """All of them, or none; in whichever order others name them, without deadlock."""
+
+        def handle(name: str, timeout: float | None) -> Lock:
+            return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
+
+        return BlockingLocks(names, timeout, handle)
 
     def semaphore(
         self,

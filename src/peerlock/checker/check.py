@@ -45,7 +45,7 @@ def check(
         return _report(search, _violation(search, search.breach))
     if lasso is not None:
         return _report(search, _starvation(search, lasso))
-    if not search.exhausted or model.requests is None:
+    if not search.exhausted or model.requests is None or not model.measured:
         return _report(search, None)
     phase("measuring")
     return _measured(search, limits)

@@ -63,6 +63,7 @@ class Model:
     within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
     bound: Bound | None = None  # … in words
     settings: Mapping[str, Any] = field(default_factory=dict)  # what was chosen, in words
+    measured: bool = True  # if it holds: the most messages and the most overtaking
 
     @property
     def assumptions(self) -> str:

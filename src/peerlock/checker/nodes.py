@@ -299,6 +299,7 @@ def node_model(story: Story) -> Model:
         fences=not (story.crashes or story.readers or story.demand.permits),
         lasting=(engine,),
         outlasting=("late", "end"),
+        measured=False,
     )
 
 

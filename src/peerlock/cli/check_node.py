@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.markup import escape
@@ -11,7 +12,14 @@ from rich.markup import escape
 from peerlock.checker.nodes import LARGE_STORIES, STORIES, Story, node_model, story_named
 from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits
-from peerlock.cli.check import Watch, as_keys, covered, exit_code, schedule, verdict
+from peerlock.cli.check import (
+    Watch,
+    covered,
+    exit_code,
+    schedule,
+    verdict,
+    violation_keys,
+)
 from peerlock.cli.output import (
     Finite,
     console,
@@ -64,7 +72,7 @@ def check_node(
             write_trace(report.violation.trace, path)
     with exit_with(exit_code(report)):
         if as_json:
-            print_json(as_keys(report, watch.seconds))
+            print_json(as_keys(story, report, watch.seconds))
         else:
             tell(story, report, watch.seconds)
 
@@ -82,6 +90,18 @@ def list_stories(as_json: bool) -> None:
 def every() -> Iterator[Story]:
     yield from STORIES
     yield from LARGE_STORIES
+
+
+def as_keys(story: Story, report: Verdict, seconds: float) -> dict[str, Any]:
+    return {
+        "story": story.name,
+        "about": story.about,
+        **report.coverage._asdict(),
+        "complete": report.complete,
+        "violation": violation_keys(report.violation),
+        "everyone_entered": report.everyone_entered,
+        "seconds": seconds,
+    }
 
 
 def tell(story: Story, report: Verdict, seconds: float) -> None:

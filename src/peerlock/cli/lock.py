@@ -55,7 +55,7 @@ def show_help() -> int:
 def held_and_run(request: Request) -> int:
     must_have_descriptors()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or we would not hear how it ends
-    environment = {**os.environ, "PEERLOCK_NAME": request.name}
+    environment = {**os.environ, "PEERLOCK_NAME": ",".join(request.names)}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     neighbour = Neighbour()
     # The last, for it watches our end of the line, and nobody else may have that open.

@@ -37,8 +37,14 @@ lock_command = Unparsed(
     peerlock lock -n backup -- ./backup           not if it is running already
     peerlock lock -w 10 -E 99 x -- make           wait 10 s, then exit with 99
     peerlock lock --permits 4 gpu -- ./train      four at a time
+    peerlock lock disk tape -- ./copy             both, or neither
 
-    The command gets the lock's fence in PEERLOCK_FENCE and its name in PEERLOCK_NAME,
+    Names stand before `--`.  Without it, the first word is the name, and the rest is the
+    command.  Several locks are held all together, and without deadlock with others that
+    name them in another order.
+
+    The command gets the lock's fence in PEERLOCK_FENCE and its name in PEERLOCK_NAME, of
+    several locks in the order of their names on the line, with commas in between.  It
     keeps stdin, stdout and stderr, and receives the signals that peerlock receives.  Its
     exit code is peerlock's; 128 + N if signal N ended it.  If it leaves processes behind
     in the background, they keep the lock, and peerlock ends with them; but not with -o.

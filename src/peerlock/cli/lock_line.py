@@ -86,7 +86,7 @@ OPTIONS = (
 
 
 class Request(NamedTuple):
-    name: str
+    names: tuple[str, ...]
     command: tuple[str, ...]
     cluster: str | None
     lease: float | None
@@ -103,25 +103,34 @@ class Request(NamedTuple):
     close: bool
     verbose: bool
 
+    @property
+    def what(self) -> str:
+        """The locks, in words."""
+        return ", ".join(self.names)
+
 
 def parse(arguments: list[str]) -> Request | None:
-    """None: help is wanted.  Options may stand before and after the name; what follows is
-    the command's."""
+    """None: help is wanted.  Options may stand before and after a name.
+
+    What follows `--` is the command's, and all names stand before it.  If the words have no
+    `--`, the first one is the name, and what follows it and its options is the command's.
+    """
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
     line = Line((*OPTIONS, HELP), arguments)
-    before = line.read()
-    if "help" in before:
+    names: list[str] = []
+    read = line.read()
+    while line.rest and "help" not in read and not (names and line.is_at_the_command):
+        names.append(line.rest.pop(0))
+        more = line.read()
+        shell = read.get("shell", ()) + more.get("shell", ())
+        read |= more | ({"shell": shell} if shell else {})
+    if "help" in read:
         return None
-    if not line.rest:
+    if not names:
         raise UsageError("which lock? peerlock lock NAME -- COMMAND")
-    name = line.rest.pop(0)
-    after = line.read()
-    if "help" in after:
-        return None
-    shell = before.pop("shell", ()) + after.pop("shell", ())
-    values |= before | after
-    del values["shell"]
-    return Request(name, to_run(name, line.rest, shell), **values)
+    values |= read
+    command = to_run(names[0], line.rest, values.pop("shell"))
+    return Request(tuple(names), command, **values)
 
 
 def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,13 +31,21 @@ class Line:
     def __init__(self, options: Sequence[Option], words: Sequence[str]) -> None:
         self.options = {flag: option for option in options for flag in option.flags}
         self.rest = list(words)
+        self._ended = False  # by `--`, what was read last
+
+    @property
+    def is_at_the_command(self) -> bool:
+        """What is left is the command's: it follows `--`, or there is none."""
+        return self._ended or "--" not in self.rest
 
     def read(self) -> dict[str, Any]:
         """The options by name; what follows them is left in `rest`."""
         values: dict[str, Any] = {}
+        self._ended = False
         while self.rest and self.rest[0].startswith("-") and self.rest[0] != "-":
             word = self.rest.pop(0)
             if word == "--":
+                self._ended = True
                 break
             option, value = self._one(word)
             if option.collects:

@@ -9,6 +9,7 @@ from math import inf
 
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
+from peerlock.api.several import Several, must_be_held
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.cluster import complain_about_cluster
 from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, say
@@ -37,8 +38,8 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
         with complain_about_cluster():
             node = node_for(request)
             node.host.on_renewal = renewed
-            lock, signals = handle(node, request), Signals(neighbour)
-            session = Session(request, node, lock, watchdog, signals)
+            locks, signals = handles(node, request), Signals(neighbour)
+            session = Session(request, node, locks, watchdog, signals)
             code = asyncio.run(session.run())
     except Conflict as error:
         raise UsageError(str(error)) from None
@@ -60,12 +61,18 @@ def grace(lease: float | None) -> float:
     return 0.0 if lease is None else margin(lease) / 2
 
 
-def handle(node: LockNode, request: Request) -> Lock:
-    if request.permits and request.shared:
+def handles(node: LockNode, request: Request) -> list[Lock]:
+    """In the order in which everybody asks for several locks: see `api/several.py`."""
+    names, permits, algorithm = (
+        Several(request.names).in_order,
+        request.permits,
+        request.algorithm,
+    )
+    if permits and request.shared:
         raise UsageError("a semaphore is not shared: leave out -s or --permits")
-    if request.permits:
-        return node.semaphore(request.name, request.permits, algorithm=request.algorithm)
-    return node.lock(request.name, shared=request.shared, algorithm=request.algorithm)
+    if permits:
+        return [node.semaphore(name, permits, algorithm=algorithm) for name in names]
+    return [node.lock(name, shared=request.shared, algorithm=algorithm) for name in names]
 
 
 class Session:
@@ -73,13 +80,14 @@ class Session:
         self,
         request: Request,
         node: LockNode,
-        lock: Lock,
+        locks: list[Lock],
         watchdog: Watchdog,
         signals: Signals,
     ) -> None:
         self.request = request
         self.node = node
-        self.lock = lock
+        self.locks = locks
+        self.grants: dict[str, Grant] = {}
         self.watchdog = watchdog
         self.signals = signals
         self.started = False
@@ -113,34 +121,40 @@ class Session:
     async def _hold(self) -> int:
         request, began = self.request, time.perf_counter()
         try:
-            grant = await self._get()
+            for lock in self.locks:
+                self.grants[lock.name] = await self._get(lock)
+            must_be_held(self.grants.values())
         except (Timeout, WouldBlock):
             if request.verbose:
                 say("failed to get the lock")
             return request.conflict
         except Lost:
-            say(f"lost {request.name} as soon as we had it")
+            say(f"lost {request.what} as soon as we had it")
             return LOST
         if request.verbose:
             say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
             say(f"executing {request.command[0]}")
         try:
-            return await self._run(grant)
+            return await self._run()
         except Lost:
-            return await self._stop(f"lost {request.name}")
+            return await self._stop(f"lost {request.what}")
 
-    async def _get(self) -> Grant:
+    async def _get(self, lock: Lock) -> Grant:
         left = self.patience.left()
-        return await (self.lock.try_acquire() if left == 0 else self.lock.acquire(left))
+        return await (lock.try_acquire() if left == 0 else lock.acquire(left))
 
-    async def _run(self, grant: Grant) -> int:
+    async def _run(self) -> int:
         self.started = True
-        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.request.close)
-        grant.lost.add_done_callback(lambda _: self.over.set())
+        grants = [self.grants[name] for name in self.request.names]
+        fences = ",".join(str(grant.fence) for grant in grants)
+        self.watchdog.run(fences, self.node.keeps_us_in, not self.request.close)
+        for grant in grants:
+            grant.lost.add_done_callback(lambda _: self.over.set())
         await self.over.wait()
-        if self.watchdog.status is None and not grant.is_lost:
+        if self.watchdog.status is None and not any(grant.is_lost for grant in grants):
             return await self._stop("the watchdog was killed")
-        grant.release()
+        for grant in grants:
+            grant.release()
         assert self.watchdog.status is not None
         return self.watchdog.status
 

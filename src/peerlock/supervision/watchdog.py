@@ -78,7 +78,7 @@ class Watchdog:
         box.close()
         Keeper(theirs, command).watch()
 
-    def run(self, fence: int, keeps_us_in: int | None, keep_for_all: bool) -> None:
+    def run(self, fence: str, keeps_us_in: int | None, keep_for_all: bool) -> None:
         """Now.  `keep_for_all`: until all have ended that have inherited from us."""
         descriptors = [] if keeps_us_in is None else [keeps_us_in]
         with suppress(OSError):  # it was killed, and the watchdog lives
