@@ -120,8 +120,8 @@ class Stage:
         self.gone.add(node)
         self.flights = [flight for flight in self.flights if flight.to != node]
         self.note(Kind.CRASH, node)
-        if Down in self.peers[node].messages:
-            for to in self.peers[node].others():
+        for to in self.peers[node].others():
+            if Down in self.peers[to].messages:
                 self._send(node, to, Down())
 
     def _restart(self, node: NodeId) -> None:
