@@ -11,6 +11,7 @@ from peerlock.cli.quorums import KINDS as ALL_KINDS
 from peerlock.lab.load import optimal_load
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.availability import availability
+from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
 from peerlock.quorums.information import KINDS as STRUCTURES
@@ -48,11 +49,24 @@ KINDS = {
     "tree": "A way from the root of a tree to a leaf; where a node on it is down, ways "
     "from all of its children (Agrawal and El Abbadi).",
     "weighted": "More than half of the votes, of which nodes may have different numbers.",
+    "wheel": "The hub and one more node; if the hub is down, all others (Peleg and Wool).",
+    "wall": "A row of a wall, and a node of each row below it; row i is about log₂ 2i wide "
+    "(Peleg and Wool).",
+    "hierarchical": "Two of three groups, in each of them two of three, and so on: N^0.63 "
+    "nodes (Kumar).",
+    "cyclic": "One set of numbers whose differences are all numbers, moved round the ring: "
+    "all nodes alike, whichever N (Luk and Wong).",
+    "paths": "A way across a lattice and one down it; nodes are its edges (Naor and Wool).",
+    "masking": "So many nodes that any two quorums share more honest ones than there are "
+    "liars, up to (N − 1)/4 of these (Malkhi and Reiter).",
+    "masking-grid": "Rows and columns of a square that do the same for fewer liars.",
+    "majority/plane": "A system of systems: a majority of √N groups, a line of a plane in "
+    "each of them. Any two kinds can be put together like this (Neilsen and Mizuno).",
     "k-coterie": "For semaphores: k quorums can be found that do not meet, but not k + 1.",
 }
 
 PAIRED = """\
-Two algorithms have two sets for each node. What both together are worth is in the table
+Some systems have two sets for each node. What both together are worth is in the table
 below; `peerlock quorums` tells it of each half, too.
 
 In a *quorum agreement* (`mizuno-neilsen-rao`) a node asks one set for the token, and tells
@@ -68,7 +82,14 @@ some of them when it has left. Any two inform a common node, or ask each other a
 themselves.
 
 - **sanders:ricart-agrawala**: ask all, inform nobody else.
-- **sanders:maekawa**: ask and inform the same quorum, a line of the plane."""
+- **sanders:maekawa**: ask and inform the same quorum, a line of the plane.
+
+A *bicoterie* has sets to read and sets to write. Each set that is read meets each that is
+written, and so do any two that are written.
+
+- **bicoterie:read-one-write-all**: read the node itself, write all.
+- **bicoterie:read-few**: read a third of the nodes, write two thirds.
+- **bicoterie:grid**: read a node of each column, write a column as well."""
 
 COLUMNS = """\
 - **nodes asked**: the size of a quorum, its own node included; where there are two sets
@@ -106,6 +127,8 @@ def system(kind: str, nodes: int) -> QuorumSystem:
         return AGREEMENTS[name](nodes).entry
     if of == "sanders":
         return STRUCTURES[name](nodes).entry
+    if of == "bicoterie":
+        return BICOTERIES[name](nodes).entry
     return k_coterie(nodes, 2) if kind == "k-coterie" else SYSTEMS[kind](nodes)
 
 

@@ -16,7 +16,7 @@ from peerlock.core.topology import KINDS as TOPOLOGIES
 from peerlock.core.topology import Topology
 from peerlock.core.topology import topology as make_topology
 from peerlock.quorums import agreements, information
-from peerlock.quorums.systems import SYSTEMS, quorum_system
+from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import Votes, untied, weighted
 
 Value = str | float  # as a user writes it
@@ -105,7 +105,7 @@ WAYS = "abcde"
 SETTINGS: Mapping[str, Setting] = {
     "quorums": Setting(
         "KIND",
-        "plane, grid, majority, tree, triangle …: see show NAME.",
+        "plane, grid, majority, tree, wall …: see show NAME; or majority/plane.",
         default=lambda nodes: "plane",
     ),
     "topology": Setting(
@@ -250,7 +250,7 @@ def _quorums(entry: Algorithm, kind: str, nodes: int) -> dict[str, Any]:
     own = _own_sets(entry)
     if kind in own:
         return {entry.sets: own[kind](nodes)}
-    if kind not in SYSTEMS:
+    if not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, choices(entry), listed=True))
     return {"quorums": quorum_system(kind, nodes)}
 

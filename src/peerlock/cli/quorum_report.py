@@ -17,9 +17,12 @@ from peerlock.lab.linear import Optimum
 from peerlock.lab.load import optimal_load
 from peerlock.quorums.agreements import QuorumAgreement, half
 from peerlock.quorums.availability import Availability
+from peerlock.quorums.bicoteries import Bicoterie
 from peerlock.quorums.constructions import Quorum, QuorumSystem, Sizes
 from peerlock.quorums.coterie import most_disjoint
+from peerlock.quorums.domination import is_dominated
 from peerlock.quorums.information import InformationStructure
+from peerlock.quorums.masking import masked
 
 SHOWN = 60  # rows; more are for programs
 
@@ -94,6 +97,29 @@ def of_structure(structure: InformationStructure) -> Paired:
     )
 
 
+def of_bicoterie(bicoterie: Bicoterie) -> Paired:
+    return Paired(
+        (
+            Half("read", "read", "read", bicoterie.read),
+            Half("written", "write", "written", bicoterie.written),
+        ),
+        bicoterie.entry,
+        {"reading": bicoterie.reading, "writing": bicoterie.writing},
+        [
+            said(
+                bicoterie.reading,
+                "each set that is read meets each that is written",
+                "NOT EACH SET THAT IS READ MEETS EACH THAT IS WRITTEN",
+            ),
+            said(
+                bicoterie.writing,
+                "any two sets that are written meet",
+                "NOT ANY TWO SETS THAT ARE WRITTEN MEET",
+            ),
+        ],
+    )
+
+
 # In words
 
 
@@ -107,7 +133,7 @@ def show(made: QuorumSystem | Paired, found: Availability, up: float) -> None:
         lines = worth_lines(made.entry, found, up, what)
     else:
         show_table(["asks"], [made.quorums])
-        out.print(f"\n{meeting(made)}, {character(made)}")
+        out.print(f"\n{meeting(made)}, {character(made)}{dominated(made, found)}")
         lines = worth_lines(made, found, up, "a quorum is")
     out.print("\n".join(lines))
 
@@ -168,6 +194,15 @@ def character(system: QuorumSystem) -> str:
     return f"{minimal}, {said(system.symmetric, 'all nodes alike', 'nodes not all alike')}"
 
 
+def dominated(system: QuorumSystem, found: Availability) -> str:
+    """Where any two meet: whether the quorums could be more; and the liars masked."""
+    if not system.intersecting:
+        return ""
+    words = {True: ", dominated", False: ", not dominated", None: ""}[is_dominated(found)]
+    liars = masked(system)
+    return words + (f"\n{liars} nodes that lie are outvoted" if liars else "")
+
+
 def sized(sizes: Sizes) -> str:
     return f"sizes {sizes.min} to {sizes.max}, mean {sizes.mean:.2f}"
 
@@ -224,6 +259,8 @@ def described(
         "quorums": listed(made.quorums),
         "intersecting": made.intersecting,
         "disjoint": most_disjoint(made),
+        "dominated": is_dominated(found) if made.intersecting else None,
+        "masked": masked(made),
         **worth(made, found, up),
     }
 

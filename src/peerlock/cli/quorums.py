@@ -16,23 +16,32 @@ from peerlock.cli.output import (
     permits_option,
     print_json,
 )
-from peerlock.cli.quorum_report import Paired, described, of_agreement, of_structure, show
+from peerlock.cli.quorum_report import (
+    Paired,
+    described,
+    of_agreement,
+    of_bicoterie,
+    of_structure,
+    show,
+)
 from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.availability import availability
+from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
 from peerlock.quorums.information import KINDS as STRUCTURES
-from peerlock.quorums.systems import SYSTEMS, quorum_system
+from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import weighted
 
-AGREEMENT, STRUCTURE = "agreement:", "sanders:"
+AGREEMENT, STRUCTURE, BICOTERIE = "agreement:", "sanders:", "bicoterie:"
 KINDS = (
     *SYSTEMS,
     "k-coterie",
     *(AGREEMENT + name for name in AGREEMENTS),
     *(STRUCTURE + name for name in STRUCTURES),
+    *(BICOTERIE + name for name in BICOTERIES),
 )
 
 
@@ -78,6 +87,14 @@ def quorums(
       triangle-rows     all by the second
       tree              a path from the root to a leaf (Agrawal, El Abbadi)
       weighted          more than half of the votes; --votes 3,1,1
+      wheel             the hub and a spoke, or the rim (Peleg, Wool)
+      wall              a row and one of each row below it (Peleg, Wool)
+      hierarchical      two of three groups, and so on in each of them (Kumar)
+      cyclic            one set of differences, moved round the ring (Luk, Wong)
+      paths             a way across a lattice and one down it (Naor, Wool)
+      masking           so many that liars are outvoted (Malkhi, Reiter)
+      masking-grid      rows and columns that do the same (Malkhi, Reiter, Wool)
+      OUTER/INNER       a system of systems, such as majority/plane: √N groups
       k-coterie         quorums of which k do not meet; --permits K
 
     \b
@@ -93,6 +110,12 @@ def quorums(
     (Sanders)
       sanders:ricart-agrawala  ask all, inform nobody else
       sanders:maekawa          ask and inform a line of the plane
+
+    \b
+    or sets to read and sets to write, each of which meets each that is written
+      bicoterie:read-one-write-all  read the node itself, write all
+      bicoterie:read-few            read a third, write two thirds
+      bicoterie:grid                read one of each column, write a column, too
     """
     made = chosen(kind, nodes, permits, votes)
     system = made.entry if isinstance(made, Paired) else made
@@ -110,7 +133,7 @@ def quorums(
 def chosen(
     kind: str, nodes: int, permits: int | None, votes: str | None
 ) -> QuorumSystem | Paired:
-    if kind not in KINDS:
+    if kind not in KINDS and not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
     if votes is not None and kind != "weighted":
         raise UsageError("--votes are for the kind weighted")
@@ -123,6 +146,8 @@ def chosen(
             return of_agreement(AGREEMENTS[kind.removeprefix(AGREEMENT)](nodes))
         if kind.startswith(STRUCTURE):
             return of_structure(STRUCTURES[kind.removeprefix(STRUCTURE)](nodes))
+        if kind.startswith(BICOTERIE):
+            return of_bicoterie(BICOTERIES[kind.removeprefix(BICOTERIE)](nodes))
         return (
             quorum_system(kind, nodes) if votes is None else weighted(parsed(votes, nodes))
         )

@@ -24,6 +24,7 @@ from peerlock.quorums.weighted import WeightedVotes, survivals
 
 EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
 TRIALS = 2_000
+FEW = 13  # nodes, of whose sets each can be looked at
 
 Counts = tuple[int, ...]  # counts[k]: the sets of k nodes that contain a quorum
 
@@ -71,6 +72,16 @@ def counted(system: QuorumSystem, effort: int) -> Counts:
     if isinstance(system, WeightedVotes):
         return survivals(system.votes, effort)
     return Counting(effort).count(system)
+
+
+def one_by_one(is_left: Callable[[Nodes], bool], nodes: int, spare: int = 0) -> Counts:
+    """Every set of so many nodes is looked at, if these are few; some more are spare."""
+    if nodes > FEW:
+        raise OutOfEffort
+    counts = [0] * (nodes + 1)
+    for up in range(0, 2 << nodes, 2):
+        counts[up.bit_count()] += is_left(up)
+    return spread(counts, spare)
 
 
 class Counting:
@@ -139,16 +150,10 @@ def added(a: Sequence[int], b: Sequence[int]) -> Counts:
 
 
 def by_trial(system: QuorumSystem, trials: int, seed: int) -> tuple[float, ...]:
-    rng, left = Random(seed), leaving(system)
-    return tuple(sorted(one_trial(system.nodes, left, rng) for _ in range(trials)))
-
-
-def leaving(system: QuorumSystem) -> Callable[[Nodes], bool]:
-    """Whether those that are up contain a quorum."""
-    if isinstance(system, WeightedVotes):
-        return lambda up: system.wins(nodes_in(up))
-    quorums = sorted(system.essential, key=int.bit_count)
-    return lambda up: any(quorum & up == quorum for quorum in quorums)
+    rng = Random(seed)
+    return tuple(
+        sorted(one_trial(system.nodes, system.is_left, rng) for _ in range(trials))
+    )
 
 
 def one_trial(nodes: int, left: Callable[[Nodes], bool], rng: Random) -> float:

@@ -23,6 +23,7 @@ from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache, reduce
 
+from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId
 from peerlock.quorums.availability import Counts, added, multiplied
 from peerlock.quorums.constructions import Quorum, QuorumSystem
@@ -109,7 +110,15 @@ def tree_quorums(n: int) -> QuorumSystem:
         known_resilience=_fewest_to_break(1, n) - 1,
         known_optimal_load=_least_load(1, n),
         known_survivals=lambda: _survivals(1, n)[0],
+        known_left=lambda up: _is_left(1, n, up),
     )
+
+
+def _is_left(root: NodeId, n: int, up: Nodes) -> bool:
+    below = [_is_left(j, n, up) for j in children(root, n)]
+    if not below:
+        return bool(up >> root & 1)
+    return all(below) or (any(below) and bool(up >> root & 1))
 
 
 def _fewest_to_break(root: NodeId, n: int) -> int:

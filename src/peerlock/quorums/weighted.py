@@ -7,11 +7,11 @@ quicker to reach, is given more votes; one that has none is never asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from peerlock.core.bits import nodes_in
 from peerlock.core.peer import NodeId
 from peerlock.quorums.constructions import Quorum, QuorumSystem
 from peerlock.quorums.hitting import OutOfEffort
@@ -28,9 +28,6 @@ class WeightedVotes(QuorumSystem):
     """The table shows the quorum that each node asks; any other set that wins will do."""
 
     votes: Votes = field(default=(), repr=False)
-
-    def wins(self, nodes: Iterable[NodeId]) -> bool:
-        return 2 * sum(self.votes[j - 1] for j in nodes) > sum(self.votes)
 
 
 def untied(n: int) -> Votes:
@@ -57,7 +54,11 @@ def weighted(votes: Votes) -> WeightedVotes:
         raise ValueError("somebody must have a vote")
     quorums = tuple(_fewest(i, votes) for i in range(1, len(votes) + 1))
     return WeightedVotes(
-        "weighted", quorums, known_resilience=_survived(votes), votes=votes
+        "weighted",
+        quorums,
+        known_resilience=_survived(votes),
+        known_left=lambda up: 2 * sum(votes[j - 1] for j in nodes_in(up)) > sum(votes),
+        votes=votes,
     )
 
 
