@@ -2,8 +2,8 @@
 
 M. L. Neilsen, M. Mizuno, "Coterie Join Algorithm", 1992.  The nodes are dealt into groups,
 and the groups are the nodes of an outer system.  A quorum is made of a quorum of each group
-that is in a quorum of the outer system.  If any two quorums of each part meet, so do any two
-of the whole; and if none of the parts is dominated, the whole is not.
+that is in a quorum of the outer system.  If any two quorums of each part meet, any two of
+the whole do; and if none of the parts is dominated, the whole is not.
 
 `majority/plane` is written for a majority of √N groups, in each of which a line of a plane.
 """

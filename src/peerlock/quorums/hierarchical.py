@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 
 from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId
@@ -29,7 +29,7 @@ def hierarchical(n: int) -> QuorumSystem:
     nodes = range(1, n + 1)
     return QuorumSystem(
         "hierarchical",
-        tuple(tuple(sorted(_quorum(node, nodes))) for node in nodes),
+        tuple(_quorum(node, n) for node in nodes),
         known_resilience=_fewest_to_break(n) - 1,
         known_optimal_load=_least_load(n),
         known_survivals=lambda: _survivals(n)[0],
@@ -43,28 +43,39 @@ def parts(n: int) -> tuple[int, ...]:
     return tuple((n + groups - 1 - k) // groups for k in range(groups))
 
 
-def divided(nodes: Sequence[NodeId]) -> Iterator[Sequence[NodeId]]:
-    begin = 0
-    for size in parts(len(nodes)):
-        yield nodes[begin : begin + size]
-        begin += size
+def _quorum(at: int, n: int) -> Quorum:
+    """Of n nodes, for the one at place `at`; other groups are asked from the same place."""
+    if n == 1:
+        return (1,)
+    sizes = parts(n)
+    begins = [sum(sizes[:k]) for k in range(len(sizes))]
+    own = max(k for k, begin in enumerate(begins) if begin < at)
+    place = at - begins[own]
+    asked = [(own + k) % len(sizes) for k in range(len(sizes) // 2 + 1)]
+    return tuple(
+        begins[k] + j
+        for k in sorted(asked)
+        for j in _below((place - 1) % sizes[k] + 1, sizes[k])
+    )
 
 
-def _quorum(node: NodeId, nodes: Sequence[NodeId]) -> Quorum:
-    if len(nodes) == 1:
-        return (nodes[0],)
-    groups = list(divided(nodes))
-    own = next((k for k, group in enumerate(groups) if node in group), node % len(groups))
-    needed = len(groups) // 2 + 1
-    asked = (groups[(own + k) % len(groups)] for k in range(needed))
-    return tuple(j for group in asked for j in _quorum(node, group))
+@cache
+def _below(at: int, n: int) -> Quorum:
+    return _quorum(at, n)
 
 
 def _is_left(nodes: Sequence[NodeId], up: Nodes) -> bool:
     if len(nodes) == 1:
         return bool(up >> nodes[0] & 1)
-    left = [_is_left(group, up) for group in divided(nodes)]
+    left = [_is_left(group, up) for group in _divided(nodes)]
     return 2 * sum(left) > len(left)
+
+
+def _divided(nodes: Sequence[NodeId]) -> Iterator[Sequence[NodeId]]:
+    begin = 0
+    for size in parts(len(nodes)):
+        yield nodes[begin : begin + size]
+        begin += size
 
 
 @lru_cache
