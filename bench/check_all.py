@@ -181,6 +181,8 @@ ROWS = (
     Row("chaudhuri-karaata", 4, 1),
     Row("chaudhuri-karaata", 5, 1),
     Row("chaudhuri-karaata", 5, None),
+    Row("dijkstra-ring", 3, 2),
+    Row("dijkstra-ring", 3, None),
 )
 
 

@@ -32,6 +32,7 @@ SPECIAL = {
     "chaudhuri-95": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-edward": "-n 9 --schedule 5@0,9@0.5,6@1",
     "chaudhuri-karaata": "-n 8 --schedule 5@0,8@0.5",
+    "dijkstra-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
     "kakugawa": "-n 7 --permits 2 --schedule 2@0,4@0.5,3@1",
     "maekawa": "-n 7 --schedule 2@0,4@0.5",
     "maekawa-takeover": "-n 7 --schedule 2@0,4@10 --crash 5@6",

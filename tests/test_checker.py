@@ -216,6 +216,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("kakugawa", 1, 2, ""): (5, 4, 4, 0, 0),
     ("kakugawa", 2, 2, ""): (25, 40, 8, 0, 0),
     ("kakugawa", 2, 3, ""): (49, 84, 12, 0, 0),
+    ("dijkstra-ring", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("dijkstra-ring", 2, 2, ""): (840, 1800, 21, None, 1),
+    ("dijkstra-ring", 2, 3, ""): (1888, 4176, 27, None, 1),
+    ("dijkstra-ring", 3, 1, ""): (2286, 5310, 29, None, 2),
 }
 
 

@@ -105,6 +105,7 @@ SENSIBLE_IN = {
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
+    ("dijkstra-ring", "state"),  # whatever comes
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),
 }

@@ -38,6 +38,7 @@ class Settings:
     limit: int | None = None
     bound: float | None = None
     way: str | None = None
+    values: int | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -155,6 +156,14 @@ SETTINGS: Mapping[str, Setting] = {
         "How a newcomer learns of the highest number; e needs --fifo.",
         default=lambda nodes: "a",
         make=_way,
+    ),
+    "values": Setting(
+        "K",
+        "The values that a node's state can have.",
+        int,
+        lambda nodes: 2 * nodes,
+        "2N",
+        partial(_at_least, 2),
     ),
 }
 

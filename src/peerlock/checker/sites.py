@@ -13,7 +13,7 @@ new is left out, so that it makes no second state of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -210,6 +210,13 @@ class Sites:
         left = 1 if self.model.requests is None else self.model.requests[self.index]
         self._peer.start()
         return self._outcome(Local((), Phase.IDLE, left))
+
+    def inbox(self, under_way: Iterable[tuple[NodeId, Any]]) -> Inbox:
+        """So many messages, of these senders, none of which knows of a grant."""
+        letter, number = self.letters.letter, self._messages.number
+        return tuple(
+            letter(number(message), False, sender) for sender, message in under_way
+        )
 
     def asking_again(self, number: int) -> int:
         """The same site, except that an idle node has a request to make."""
