@@ -183,6 +183,9 @@ ROWS = (
     Row("chaudhuri-karaata", 5, None),
     Row("dijkstra-ring", 3, 2),
     Row("dijkstra-ring", 3, None),
+    Row("cao-singhal", 3, "2,1,1", PLANE),
+    Row("cao-singhal", 3, 1, GRID),
+    Row("cao-singhal", 4, "1,1,1,0", GRID),
 )
 
 

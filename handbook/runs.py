@@ -27,6 +27,7 @@ THREE = "-n 4 --schedule 2@0,4@0.5,3@1"
 SPECIAL = {
     "agrawal-el-abbadi": "-n 7 --schedule 4@0,7@12 --crash 1@6",
     "banerjee-chrysanthis": "-n 4 --schedule 2@0,4@0.5,3@1,2@9",
+    "cao-singhal": "-n 4 --quorums grid --schedule 2@0,3@0.5,4@1",
     "carvalho-roucairol": "-n 4 --schedule 2@0,3@1,2@9,4@16",
     "chaudhuri-91": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-95": "-n 9 --schedule 5@0,9@0.5",

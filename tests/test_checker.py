@@ -220,6 +220,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("dijkstra-ring", 2, 2, ""): (840, 1800, 21, None, 1),
     ("dijkstra-ring", 2, 3, ""): (1888, 4176, 27, None, 1),
     ("dijkstra-ring", 3, 1, ""): (2286, 5310, 29, None, 2),
+    ("cao-singhal", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("cao-singhal", 2, 2, ""): (321, 470, 16, 3, 2),
+    ("cao-singhal", 2, 3, ""): (1776, 2778, 23, 3, 3),
+    ("cao-singhal", 3, 1, ""): (2842, 6591, 18, Fraction(14, 3), 2),
 }
 
 
