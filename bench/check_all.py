@@ -186,6 +186,8 @@ ROWS = (
     Row("cao-singhal", 3, "2,1,1", PLANE),
     Row("cao-singhal", 3, 1, GRID),
     Row("cao-singhal", 4, "1,1,1,0", GRID),
+    Row("lodha-kshemkalyani", 3, "2,1,1"),
+    Row("lodha-kshemkalyani", 3, 2),
 )
 
 

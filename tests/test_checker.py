@@ -224,6 +224,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("cao-singhal", 2, 2, ""): (321, 470, 16, 3, 2),
     ("cao-singhal", 2, 3, ""): (1776, 2778, 23, 3, 3),
     ("cao-singhal", 3, 1, ""): (2842, 6591, 18, Fraction(14, 3), 2),
+    ("lodha-kshemkalyani", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("lodha-kshemkalyani", 2, 2, ""): (180, 246, 16, 2, 2),
+    ("lodha-kshemkalyani", 2, 3, ""): (668, 965, 24, 2, 2),
+    ("lodha-kshemkalyani", 3, 1, ""): (2184, 5639, 17, 4, 2),
 }
 
 

@@ -106,6 +106,7 @@ SENSIBLE_IN = {
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
     ("dijkstra-ring", "state"),  # whatever comes
+    ("lodha-kshemkalyani", "flush"),  # which may be late
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),
 }

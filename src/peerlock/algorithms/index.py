@@ -34,6 +34,7 @@ INDEX: dict[str, Listed] = {
     "agrawal-el-abbadi": Listed("agrawal-el-abbadi", "agrawal_el_abbadi", "Agrawal, El Abbadi", 1991, "permission", "3(K−1) light, ≤ 6(K−1), K ≤ log₂ N + 1; N/2 + 1 with failures", True, "FIFO", "", (), ("lock",), "holds", ""),
     "singhal-dynamic": Listed("singhal-dynamic", "singhal_dynamic", "Singhal", 1992, "permission", "(N−1) light … 3(N−1)/2; 2(N−1) saturated", True, "FIFO", "", (), ("lock",), "holds", ""),
     "raynal-prime": Listed("raynal-prime", "raynal_prime", "Raynal; Velazquez", 1993, "permission", "(N−1) heavy … (N−1)²", False, "", "", (), (), "holds", ""),
+    "lodha-kshemkalyani": Listed("lodha-kshemkalyani", "lodha_kshemkalyani", "Lodha, Kshemkalyani", 2000, "permission", "2(N−1) light … N−1 if all ask at once", True, "FIFO", "", (), (), "holds", ""),
     "cao-singhal": Listed("cao-singhal", "cao_singhal", "Cao, Singhal", 2001, "permission", "3(K−1) light, 5(K−1) … 6(K−1) heavy", True, "FIFO, quorums", "quorums", ("plane", "grid", "majority", "triangle", "triangle-columns", "triangle-rows", "tree", "weighted", "wheel", "wall", "hierarchical", "cyclic", "paths", "masking", "masking-grid"), (), "holds", ""),
     "dijkstra-ring": Listed("dijkstra-ring", "dijkstra_ring", "Dijkstra", 1974, "token", "1 heavy … unbounded when idle", True, "FIFO, a bound on delay", "values", (), (), "holds", ""),
     "token-ring": Listed("token-ring", "token_ring", "Le Lann", 1977, "token", "1 heavy … unbounded when idle", False, "", "", (), (), "holds", ""),
