@@ -188,6 +188,10 @@ ROWS = (
     Row("cao-singhal", 4, "1,1,1,0", GRID),
     Row("lodha-kshemkalyani", 3, "2,1,1"),
     Row("lodha-kshemkalyani", 3, 2),
+    Row("mueller-priority", 3, 2),
+    Row("mueller-priority", 3, 2, ("--priorities", "3,2,1")),
+    Row("mueller-priority", 3, None),
+    Row("mueller-priority", 4, 1, ("--priorities", "4,3,2,1")),
 )
 
 

@@ -39,6 +39,7 @@ SPECIAL = {
     "maekawa-takeover": "-n 7 --schedule 2@0,4@10 --crash 5@6",
     "mishra-srimani": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "mizuno-neilsen-rao": "-n 6 --schedule 2@0,6@0.5,3@1",
+    "mueller-priority": "-n 4 --priorities 1,2,3,4 --schedule 2@0,3@0.5,4@1",
     "naimi-trehel": "-n 5 --schedule 2@0,4@0.5,3@1,5@8",
     "naimi-trehel-failures": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "nishio-li-manning": "-n 3 --schedule 2@0,3@1 --loss 0.1 --seed 7",

@@ -228,6 +228,11 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("lodha-kshemkalyani", 2, 2, ""): (180, 246, 16, 2, 2),
     ("lodha-kshemkalyani", 2, 3, ""): (668, 965, 24, 2, 2),
     ("lodha-kshemkalyani", 3, 1, ""): (2184, 5639, 17, 4, 2),
+    ("mueller-priority", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("mueller-priority", 2, 2, ""): (71, 101, 14, 2, 2),
+    ("mueller-priority", 2, 3, ""): (160, 244, 18, 2, 3),
+    ("mueller-priority", 3, 1, ""): (150, 258, 13, 3, 2),
+    ("mueller-priority", 4, 1, ""): (1332, 2812, 18, 3, 3),
 }
 
 

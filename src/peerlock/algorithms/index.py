@@ -56,6 +56,7 @@ INDEX: dict[str, Listed] = {
     "chaudhuri-95": Listed("chaudhuri-95", "chaudhuri_95", "Chaudhuri", 1995, "token", "3√N light, √N heavy (here about 4)", False, "", "", (), ("lock",), "holds", ""),
     "banerjee-chrysanthis": Listed("banerjee-chrysanthis", "banerjee_chrysanthis", "Banerjee, Chrysanthis", 1996, "token", "0 or N+1 light, towards 3 heavy", False, "", "", (), ("lock",), "holds", ""),
     "chaudhuri-karaata": Listed("chaudhuri-karaata", "chaudhuri_karaata", "Chaudhuri, Karaata", 1998, "token", "≤ 8(∛N−1) light, O(∛N)", False, "", "", (), ("lock",), "holds", ""),
+    "mueller-priority": Listed("mueller-priority", "mueller_priority", "Mueller", 1998, "token", "about log N; 0 at the holder", True, "FIFO", "priorities", (), (), "holds", ""),
     "chaudhuri-edward": Listed("chaudhuri-edward", "chaudhuri_edward", "Chaudhuri, Edward", 2004, "token", "≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)", False, "", "", (), ("lock",), "holds", ""),
     "raymond-k": Listed("raymond-k", "raymond_k", "Raymond", 1989, "several", "≤ 2(N−1)", False, "", "permits", (), ("semaphore",), "holds", ""),
     "srimani-reddy": Listed("srimani-reddy", "srimani_reddy", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1", False, "", "permits", (), ("semaphore",), "holds", ""),

@@ -39,6 +39,7 @@ class Settings:
     bound: float | None = None
     way: str | None = None
     values: int | None = None
+    priorities: str | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -164,6 +165,13 @@ SETTINGS: Mapping[str, Setting] = {
         lambda nodes: 2 * nodes,
         "2N",
         partial(_at_least, 2),
+    ),
+    "priorities": Setting(
+        "P1,P2,…",
+        "The priority of each node; a larger one is served first.",
+        default=lambda nodes: ",".join("1" * nodes),
+        default_in_words="1 each",
+        make=partial(_of_each_node, "priorities"),
     ),
 }
 
