@@ -16,6 +16,7 @@ from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import MASK, Phase
+from peerlock.core.demands import Permits
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.traces.trace import Kind, Step, Trace
@@ -340,7 +341,7 @@ def test_one_bit_finds_the_fence_that_a_counter_finds(
     name: str, fifo: bool, nodes: int, requests: int, large: int | None
 ) -> None:
     """With room for all, nothing but the fences can go wrong."""
-    chosen = replace(model(name, nodes, requests, Network(fifo)), capacity=nodes)
+    chosen = replace(model(name, nodes, requests, Network(fifo)), rule=Permits(nodes))
     violation = check(chosen, large=large).violation
     found = explore(chosen)
     if violation is None:
@@ -384,14 +385,14 @@ def test_two_inside_are_found(large: int | None) -> None:
 def test_a_fence_that_does_not_grow_is_found_without_anybody_meeting(
     large: int | None,
 ) -> None:
-    violation = check(careless(capacity=2), large=large).violation
+    violation = check(careless(rule=Permits(2)), large=large).violation
     assert violation is not None
     assert violation.property == "fence"
     assert [s.fence for s in violation.trace if s.kind is Kind.ENTER] == [1, 1]
 
 
 def test_as_many_as_there_is_room_for_may_be_inside() -> None:
-    assert check(careless(capacity=2, fences=False)).holds
+    assert check(careless(rule=Permits(2), fences=False)).holds
 
 
 @pytest.mark.parametrize("name", [n for n in HOLDING if not algorithm(n).timely])
@@ -541,7 +542,10 @@ def hasty(outlasting: tuple[str, ...], requests: int | None = 1) -> Model:
     """Only node 1 asks, unless requests are without end."""
     chosen = model("central", 2, requests and (requests, 0), Network(fifo=False))
     return replace(
-        chosen, make=lambda node: Hasty(node, (1, 2)), outlasting=outlasting, capacity=2
+        chosen,
+        make=lambda node: Hasty(node, (1, 2)),
+        outlasting=outlasting,
+        rule=Permits(2),
     )
 
 

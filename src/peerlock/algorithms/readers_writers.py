@@ -28,6 +28,7 @@ from typing import Any
 
 from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, RicartAgrawala
+from peerlock.core.demands import SHARED
 from peerlock.core.peer import NodeId
 
 
@@ -45,7 +46,10 @@ class ReadersWriters(RicartAgrawala):
     reading: bool = False
 
     def acquire_shared(self) -> None:
-        self.reading = True
+        self.acquire_for(SHARED)
+
+    def acquire_for(self, demand: str) -> None:
+        self.reading = demand == SHARED
         self.acquire()
 
     def release(self) -> None:

@@ -8,9 +8,10 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from peerlock.algorithms.entry import DEFAULT_PERMITS, Algorithm
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.index import INDEX
 from peerlock.algorithms.listed import Listed
+from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.core.topology import KINDS as TOPOLOGIES
 from peerlock.core.topology import Topology

@@ -9,6 +9,7 @@ from typing import Any
 from peerlock.algorithms.entry import Algorithm, Bound
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import Value, arguments, used
+from peerlock.core.demands import Permits, Rule
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, state_fields
 
@@ -54,8 +55,7 @@ class Model:
     nodes: int
     requests: tuple[int, ...] | None  # by each node; None is without end
     network: Network
-    capacity: int = 1  # how many may be inside together
-    readers: bool = False  # each request may be a reader's, and readers go together
+    rule: Rule = Permits()  # what requests may be for, and which may be inside together
     fences: bool = True  # watch that they grow from grant to grant
     medium: bool = False  # all hear each broadcast, the sender too, in one order
     lasting: tuple[NodeId, ...] = ()  # those that never crash
@@ -100,16 +100,15 @@ def model(
     settings = arguments(entry, nodes, **chosen)
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
+    rule = entry.rule(chosen)
     return Model(
         name=name,
         make=lambda node: entry.peer(node, members, **settings),
         nodes=nodes,
         requests=_of_each(requests, nodes),
         network=network,
-        capacity=entry.capacity(permits),
-        readers=entry.shares,
-        fences=not (network.crashes or entry.shares or entry.timely)
-        and entry.capacity(permits) == 1,
+        rule=rule,
+        fences=rule == Permits() and not (network.crashes or entry.timely),
         medium=entry.medium,
         outlasting=entry.outlasting,
         within=within(entry, entry.bound) if entry.bound else None,

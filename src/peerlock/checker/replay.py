@@ -64,11 +64,9 @@ class Stage:
             case "restart":
                 self._restart(node)
             case "request":
-                self.note(Kind.REQUEST, node)
-                peer.acquire()
-            case "read":
-                self.note(Kind.REQUEST, node, note="shared")
-                peer.acquire_shared()
+                demand = self.model.rule.demands[action.demand]
+                self.note(Kind.REQUEST, node, note=self.model.rule.words(demand))
+                peer.acquire_for(demand)
             case "leave":
                 self.note(Kind.LEAVE, node)
                 peer.release()

@@ -52,7 +52,7 @@ class Local(NamedTuple):
     phase: Phase
     left: int  # requests still to be made
     timers: tuple[str, ...] = ()
-    reading: bool = False  # the request it has is a reader's
+    demand: int = 0  # what its request is for, by number
 
 
 GONE = Local((), Phase.CRASHED, 0)
@@ -65,9 +65,10 @@ Site = tuple[int, bool, Inbox]
 class Step(NamedTuple):
     """Something that can happen at a site."""
 
-    what: str  # request, read, leave, receive, timer, restart, or one of the faults
+    what: str  # request, leave, receive, timer, restart, or one of the faults
     letter: int = 0
     timer: str = ""
+    demand: int = 0  # by number
 
 
 class Action(NamedTuple):
@@ -79,6 +80,7 @@ class Action(NamedTuple):
     message: Any = None
     knows: bool = False  # the message, of the latest grant
     timer: str = ""
+    demand: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Outcome(NamedTuple):
     pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
     heard: tuple[int, ...] = ()  # what it hears of itself on a medium
     granted: bool = False
-    reading: bool = False
+    demand: int = 0
     breach: Breach | None = None
     beyond: bool = False
 
@@ -133,7 +135,7 @@ class Special(NamedTuple):
     delta: int
     pushes: Pushes
     granted: bool = False
-    reading: bool = False  # it is a reader that was granted
+    demand: int = 0  # what it was granted for
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
     beyond: bool = False  # leads to where the search does not go
@@ -179,7 +181,7 @@ class Sites:
         self.stale_fence = Breach("fence", self.me, text)
         self._ids: dict[Site, int] = {}
         self._local_ids: dict[Local, int] = {}
-        self._outcomes: dict[tuple[int, str, int, str], Outcome] = {}
+        self._outcomes: dict[tuple[int, str, int, str, int], Outcome] = {}
         self._pushes: dict[tuple[int, ...], Push] = {}
         self.letters = Letters(model)
 
@@ -264,7 +266,7 @@ class Sites:
     def _is_still(self, number: int) -> bool:
         """Nothing happens here unless the node asks, or the network makes a fault."""
         may_happen = {action.what for action in self.actions[number]}
-        return may_happen <= {"request", "read", *FAULTS}
+        return may_happen <= {"request", *FAULTS}
 
     def sends(self, number: int) -> list[int]:
         """How many messages each move sends, in the order of the moves."""
@@ -312,9 +314,8 @@ class Sites:
                 yield RESTART
             return
         if local.phase is Phase.IDLE and local.left:
-            yield REQUEST
-            if self.model.readers:
-                yield READ
+            for number in range(len(self.model.rule.demands)):
+                yield Step("request", demand=number)
         if local.phase is Phase.INSIDE:
             yield LEAVE
         for timer in local.timers:
@@ -348,7 +349,7 @@ class Sites:
 
     def _action(self, step: Step) -> Action:
         if not step.letter:
-            return Action(step.what, self.me, timer=step.timer)
+            return Action(step.what, self.me, timer=step.timer, demand=step.demand)
         sender, knows, message = self.letters.open(step.letter)
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
@@ -372,39 +373,38 @@ class Sites:
             return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
         then = (outcome.local, fences, self.letters.unaware(inbox) + outcome.heard)
         delta = self._change(number, then)
-        return Special(delta, outcome.pushes[knows], True, outcome.reading)
+        return Special(delta, outcome.pushes[knows], True, outcome.demand)
 
     def outcome(self, local: int, step: Step) -> Outcome:
         """Of an input that is not a fault; the bit of a letter does not matter."""
         sender, message = 0, 0
         if step.letter:
             sender, _, message = self.letters.open(step.letter)
-        key = (local, step.what, message * self.letters.senders + sender, step.timer)
+        letter = message * self.letters.senders + sender
+        key = (local, step.what, letter, step.timer, step.demand)
         found = self._outcomes.get(key)
         if found is None:
-            found = self._ask_peer(
-                self.locals[local], step.what, message, sender, step.timer
-            )
+            found = self._ask_peer(self.locals[local], step, message, sender)
             self._outcomes[key] = found
         return found
 
-    def _ask_peer(
-        self, local: Local, what: str, message: int, sender: NodeId, timer: str
-    ) -> Outcome:
+    def _ask_peer(self, local: Local, step: Step, message: int, sender: NodeId) -> Outcome:
+        what, timer = step.what, step.timer
         self._peer.restore(self._fresh if what == "restart" else local.snapshot)
         then = local
         try:
             match what:
-                case "request" | "read":
+                case "request":
                     left = local.left - (self.model.requests is not None)
-                    reading = what == "read"
-                    then = local._replace(phase=Phase.WAITING, left=left, reading=reading)
-                    (self._peer.acquire_shared if reading else self._peer.acquire)()
+                    then = local._replace(
+                        phase=Phase.WAITING, left=left, demand=step.demand
+                    )
+                    self._peer.acquire_for(self.model.rule.demands[step.demand])
                 case "restart":
                     then = local._replace(phase=Phase.IDLE)
                     self._peer.restart()
                 case "leave":
-                    then = local._replace(phase=Phase.IDLE, reading=False)
+                    then = local._replace(phase=Phase.IDLE, demand=0)
                     self._peer.release()
                 case "timer":
                     others = tuple(name for name in local.timers if name != timer)
@@ -449,14 +449,14 @@ class Sites:
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
         snapshot = self._peer.snapshot()
-        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.reading)
+        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.demand)
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
             pushes=self._posts(sends, granted),
             heard=heard,
             granted=granted,
-            reading=then.reading,
+            demand=then.demand,
             beyond=within is not None and not within(snapshot),
         )
 
@@ -482,5 +482,4 @@ class Sites:
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 
 
-REQUEST, READ, LEAVE = map(Step, ("request", "read", "leave"))
-CRASH, RESTART = map(Step, ("crash", "restart"))
+LEAVE, CRASH, RESTART = map(Step, ("leave", "crash", "restart"))

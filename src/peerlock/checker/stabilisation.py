@@ -26,6 +26,7 @@ from peerlock.checker.model import Model
 from peerlock.checker.search import NOWHERE, Limits, Search
 from peerlock.checker.sites import Local, Phase, Sites
 from peerlock.checker.starvation import Duty, duty, knots
+from peerlock.core.demands import Permits
 from peerlock.core.errors import UsageError
 
 
@@ -45,7 +46,9 @@ class Everywhere(Search):
     """A search that begins in every state whatever."""
 
     def __init__(self, model: Model) -> None:
-        super().__init__(replace(model, requests=None, capacity=model.nodes, fences=False))
+        super().__init__(
+            replace(model, requests=None, rule=Permits(model.nodes), fences=False)
+        )
         here = [list(self._left_behind(sites)) for sites in self.sites]
         for at in product(*here):
             state = self.join(list(at))
@@ -77,7 +80,7 @@ def _phase(peer: Any) -> Phase:
 def convergence(model: Model) -> Convergence:
     search = Everywhere(model)
     assert search.exhausted, search.breach or search.cut
-    unsafe = _leading_to(search, _crowded(search, model.capacity))
+    unsafe = _leading_to(search, _crowded(search, model))
     failure = ""
     if (state := _stays(search, unsafe)) is not None:
         failure = f"more are inside than may be, again and again: {_told(search, state)}"
@@ -87,10 +90,11 @@ def convergence(model: Model) -> Convergence:
     return Convergence(search.beginnings, search.size, sum(unsafe), failure)
 
 
-def _crowded(search: Search, capacity: int) -> bytearray:
+def _crowded(search: Search, model: Model) -> bytearray:
     """Of each state: are more inside than may be?"""
-    phases = map(search.phases, search.states)
-    return bytearray(some.count(Phase.INSIDE) > capacity for some in phases)
+    (plain,) = model.rule.demands
+    counts = (phases.count(Phase.INSIDE) for phases in map(search.phases, search.states))
+    return bytearray(not model.rule.together([plain] * count) for count in counts)
 
 
 def _leading_to(search: Search, goal: bytearray) -> bytearray:

@@ -108,7 +108,7 @@ def _has_loop(search: Search, state: int) -> bool:
 
 def duty(action: Action, fifo: bool) -> Duty | None:
     """What this action fulfils.  A FIFO channel owes its first message, whichever it is."""
-    if action.what in ("request", "read", *FAULTS):
+    if action.what in ("request", *FAULTS):
         return None
     if action.what == "receive":
         message = None if fifo else action.message

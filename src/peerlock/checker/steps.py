@@ -6,7 +6,7 @@ step adds remembered differences to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from peerlock.checker.model import Model
 from peerlock.checker.sites import (
@@ -112,7 +112,7 @@ class Steps:
         return self._make(state + move.delta, at, index, move)
 
     def breach_by(self, at: list[int], index: int, move: Special) -> Breach | None:
-        if move.granted and not self._may_join(at, move.reading):
+        if move.granted and not self._may_join(at, move.demand):
             return too_many({*self._inside(at), index + 1}, index + 1)
         return move.breach
 
@@ -138,12 +138,15 @@ class Steps:
             then += push[at[to]]
         return then
 
-    def _may_join(self, at: list[int], reading: bool) -> bool:
+    def _may_join(self, at: list[int], demand: int) -> bool:
         locals_ = [sites.local(site) for sites, site in zip(self.sites, at, strict=True)]
-        inside = [local for local in locals_ if local.phase is Phase.INSIDE]
-        if reading and all(local.reading for local in inside):
-            return True
-        return len(inside) < self.model.capacity
+        inside = [local.demand for local in locals_ if local.phase is Phase.INSIDE]
+        return self.together([*inside, demand])
+
+    def together(self, numbers: Sequence[int]) -> bool:
+        """Whether requests for these, by number, may be inside at a time."""
+        rule = self.model.rule
+        return rule.together([rule.demands[number] for number in numbers])
 
     def _inside(self, at: list[int]) -> set[NodeId]:
         return {

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from peerlock.algorithms.entry import DEFAULT_PERMITS
 from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
     Finite,
@@ -24,6 +23,7 @@ from peerlock.cli.quorum_report import (
     of_structure,
     show,
 )
+from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS

@@ -177,6 +177,10 @@ class Peer(ABC):
         """The same for a reader, whom others may join; here it goes in alone."""
         self.acquire()
 
+    def acquire_for(self, demand: Any) -> None:
+        """The same for a request of one of the algorithm's `demands`."""
+        self.acquire()
+
     @abstractmethod
     def release(self) -> None:
         """The local user, once granted, has left."""

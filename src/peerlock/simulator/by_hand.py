@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
+from peerlock.core.demands import Demand
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import (
     Broadcast,
@@ -51,8 +52,8 @@ class ByHand:
         self.timers: set[tuple[NodeId, str]] = set()
         self.gone: set[NodeId] = set()
         self.sent = 0
-        capacity = self.algorithm.capacity(settings.get("permits"))
-        self.judge = Judge(capacity, fences=not self.algorithm.timely)
+        self.rule = self.algorithm.rule(settings)
+        self.judge = Judge(self.rule, fences=not self.algorithm.timely)
         self.trace = Trace(reference(wanted), nodes)
         self._fences = dict.fromkeys(self.members, 0)
         self._steps = 0
@@ -60,14 +61,16 @@ class ByHand:
             peer.start()
             self._carry_out(i)
 
-    def request(self, node: NodeId) -> list[Effect]:
+    def request(self, node: NodeId, demand: Demand = None) -> list[Effect]:
+        """For the rule's first demand, unless told otherwise."""
         if node in self.gone:
             raise UsageError(f"{node} has crashed")
         if node in self.judge.waiting or node in self.judge.inside:
             raise UsageError(f"{node} has a request already")
-        self._step(Kind.REQUEST, node)
-        self.judge.requested(node)
-        self.peers[node].acquire()
+        wanted = self.rule.demands[0] if demand is None else demand
+        self._step(Kind.REQUEST, node, note=self.rule.words(wanted))
+        self.judge.requested(node, wanted)
+        self.peers[node].acquire_for(wanted)
         return self._carry_out(node)
 
     def leave(self, node: NodeId) -> list[Effect]:

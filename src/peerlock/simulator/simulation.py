@@ -19,6 +19,7 @@ from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.algorithms.settings import Settings, arguments
+from peerlock.core.demands import EXCLUSIVE, SHARED, Demand
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
@@ -135,9 +136,9 @@ class Simulation:
         self.now = 0.0
         self.rests = entry.rests
         self.requests_left = scenario.load.requests(scenario.entries)
-        capacity = entry.capacity(scenario.permits)
+        self.rule = entry.rule(scenario.chosen)
         fences = not self.network.crashes and not entry.timely
-        self.judge = Judge(capacity, fences)
+        self.judge = Judge(self.rule, fences)
         self.statistics = Statistics(scenario.nodes)
         self.remote_errors = 0
         self.events = 0
@@ -252,15 +253,21 @@ class Simulation:
             self._queued[node] += 1
             return
         self.requests_left -= 1
-        shared = self.scenario.shared > 0 and self.rng.random() < self.scenario.shared
-        self.judge.requested(node, shared)
+        demand = self._demand()
+        self.judge.requested(node, demand)
         self.statistics.requested(node, self.now)
         if self._watched:
-            self._note(Kind.REQUEST, node, note="shared" if shared else "")
-        if shared:
-            self._peers[node].acquire_shared()
-        else:
-            self._peers[node].acquire()
+            self._note(Kind.REQUEST, node, note=self.rule.words(demand))
+        self._peers[node].acquire_for(demand)
+
+    def _demand(self) -> Demand:
+        """A reader's as often as was chosen; others by chance, all alike."""
+        demands, shared = self.rule.demands, self.scenario.shared
+        if len(demands) == 1:
+            return demands[0]
+        if SHARED not in demands:
+            return self.rng.choice(demands)
+        return SHARED if shared > 0 and self.rng.random() < shared else EXCLUSIVE
 
     def grant(self, node: NodeId) -> None:
         self._fences[node] += 1
