@@ -192,6 +192,10 @@ ROWS = (
     Row("mueller-priority", 3, 2, ("--priorities", "3,2,1")),
     Row("mueller-priority", 3, None),
     Row("mueller-priority", 4, 1, ("--priorities", "4,3,2,1")),
+    Row("joung", 3, 1),
+    Row("joung", 3, 1, ("--groups", "1")),
+    Row("raynal-k-of-l", 3, 1),
+    Row("raynal-k-of-l", 2, 2, ("--units", "3")),
 )
 
 

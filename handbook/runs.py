@@ -34,6 +34,7 @@ SPECIAL = {
     "chaudhuri-edward": "-n 9 --schedule 5@0,9@0.5,6@1",
     "chaudhuri-karaata": "-n 8 --schedule 5@0,8@0.5",
     "dijkstra-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
+    "joung": "-n 4 --groups 2 --seed 3 --schedule 2@0,4@0.3,3@0.6,1@0.9",
     "kakugawa": "-n 7 --permits 2 --schedule 2@0,4@0.5,3@1",
     "maekawa": "-n 7 --schedule 2@0,4@0.5",
     "maekawa-takeover": "-n 7 --schedule 2@0,4@10 --crash 5@6",
@@ -47,6 +48,7 @@ SPECIAL = {
     "raymond": "-n 7 --schedule 4@0,7@0.5,2@1",
     "raymond-recovery": "-n 4 --schedule 2@0,3@6 --crash 2@8-20",
     "raymond-k": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
+    "raynal-k-of-l": "-n 4 --units 3 --schedule 2@0,4@0.5,3@1",
     "ricart-agrawala-readers-writers": (
         "-n 4 --shared 0.5 --schedule 2@0,4@0.3,3@0.6,1@0.9"
     ),

@@ -111,4 +111,51 @@ SINCE = (
             "invariant", "self.waiting, self.inside = False, True", "self.inside = True"
         ),
     ),
+    *of(
+        "joung",
+        breaks("exclusion", "if message.group != self.group:", "if False:"),
+        breaks("exclusion", "        self.group = group\n", ""),
+        breaks("remote error", "        self.reply_deferred = 0\n", ""),
+        breaks("exclusion", "k > ours or (k == ours and j > self.me)", "k > ours"),
+        breaks("deadlock", "k > ours or (k == ours and j > self.me)", "k >= ours"),
+        breaks(
+            "deadlock",
+            "        self.send(j, REPLY)\n        seen = max",
+            "        seen = max",
+        ),
+        breaks("exclusion", "        self.highest_sequence_number = seen\n", ""),
+        harmless(
+            "an idle node defers nobody, whatever group it was in last",
+            "        self.group = 0\n",
+            "",
+        ),
+    ),
+    *of(
+        "raynal-k-of-l",
+        breaks(
+            "exclusion",
+            "self.wanted <= self.units:",
+            "self.wanted <= self.units + 1:",
+        ),
+        breaks(
+            "exclusion",
+            "if self.inside or (self.waiting and we_came_first) else 0",
+            "if self.inside else 0",
+        ),
+        breaks(
+            "exclusion",
+            "if self.inside or (self.waiting and we_came_first) else 0",
+            "if self.waiting and we_came_first else 0",
+        ),
+        breaks("deadlock", "self.send(j, Free(units))", "pass"),
+        breaks("deadlock", "        self.owed = plus(self.owed, j, ours)\n", ""),
+        breaks(
+            "remote error",
+            "        self.owed = (0,) * len(self.members)\n\n    def receive_request",
+            "\n    def receive_request",
+        ),
+        breaks(
+            "invariant", "self.waiting, self.inside = False, True", "self.inside = True"
+        ),
+    ),
 )

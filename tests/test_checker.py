@@ -234,6 +234,10 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("mueller-priority", 2, 3, ""): (160, 244, 18, 2, 3),
     ("mueller-priority", 3, 1, ""): (150, 258, 13, 3, 2),
     ("mueller-priority", 4, 1, ""): (1332, 2812, 18, 3, 3),
+    ("joung", 1, 2, ""): (7, 8, 4, 0, 0),
+    ("joung", 2, 2, ""): (788, 1442, 16, 2, 2),
+    ("raynal-k-of-l", 1, 2, ""): (7, 8, 4, 0, 0),
+    ("raynal-k-of-l", 2, 2, ""): (1566, 3410, 17, 3, 2),
 }
 
 
@@ -266,6 +270,10 @@ def test_every_algorithm_is_pinned() -> None:
 
 
 TOO_LARGE = {  # for a naive search
+    ("joung", False, 3),
+    ("joung", True, 3),
+    ("raynal-k-of-l", False, 3),
+    ("raynal-k-of-l", True, 3),
     ("kakugawa", True, 3),
     ("mishra-srimani", False, 3),
     ("mishra-srimani-coordinator", False, 3),

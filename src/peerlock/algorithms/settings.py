@@ -41,6 +41,8 @@ class Settings:
     way: str | None = None
     values: int | None = None
     priorities: str | None = None
+    groups: int | None = None
+    units: int | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -173,6 +175,20 @@ SETTINGS: Mapping[str, Setting] = {
         default=lambda nodes: ",".join("1" * nodes),
         default_in_words="1 each",
         make=partial(_of_each_node, "priorities"),
+    ),
+    "groups": Setting(
+        "M",
+        "The groups of which one at a time may be inside.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "units": Setting(
+        "L",
+        "The units of which requests are for one or more.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
     ),
 }
 

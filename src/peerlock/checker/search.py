@@ -154,7 +154,10 @@ class Search(Exploration):
         mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
         shifts, mask = [sites.shift for sites in self.sites], MASK
-        few = NOWHERE if self.model.network.faults else len(moves)
+        asks = len(moves) * len(
+            self.model.rule.demands
+        )  # more moves than where all is still
+        few = NOWHERE if self.model.network.faults else asks
         fresh = len(states)
         quiet: list[int] = []
         for number in range(begin, end):
