@@ -196,6 +196,9 @@ ROWS = (
     Row("joung", 3, 1, ("--groups", "1")),
     Row("raynal-k-of-l", 3, 1),
     Row("raynal-k-of-l", 2, 2, ("--units", "3")),
+    Row("sopena-arantes-sens", 3, 2, ("--sites", "2")),
+    Row("sopena-arantes-sens", 4, 1, ("--sites", "2")),
+    Row("sopena-arantes-sens", 3, None, ("--sites", "2")),
 )
 
 

@@ -55,6 +55,7 @@ SPECIAL = {
     "ricart-agrawala-failures": "-n 4 --schedule 2@0,3@6 --crash 4@3",
     "sanders": "-n 7 --schedule 2@0,4@0.5",
     "singhal-heuristic": "-n 5 --schedule 2@0,4@0.5,3@1",
+    "sopena-arantes-sens": "-n 6 --sites 2 --schedule 2@0,5@0.5,3@1,4@1.5",
     "srimani-reddy": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
     "token-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
     "weighted-majority": "-n 4 --schedule 2@0,4@0.5",

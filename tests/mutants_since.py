@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutants import FOR_EVER, THREE, THREE_TWICE, Cluster, breaks, harmless, of
 
+FOUR = Cluster(4, 1)  # in two sites
+
 SINCE = (
     *of(
         "dijkstra-ring",
@@ -157,5 +159,20 @@ SINCE = (
         breaks(
             "invariant", "self.waiting, self.inside = False, True", "self.inside = True"
         ),
+    ),
+    *of(
+        "sopena-arantes-sens",
+        breaks("deadlock", "            self.desk.release()\n", "", FOUR),
+        breaks("deadlock", "            self.between.release()\n", "", FOUR),
+        breaks(
+            "exclusion",
+            "            self.desk.acquire()\n            self.desk.drain()",
+            "            pass",
+            FOUR,
+        ),
+        breaks("deadlock", "            self.turn = OUT\n", "", FOUR),
+        breaks("deadlock", "if self.turn == OUT and self.desk.next:", "if False:", FOUR),
+        breaks("deadlock", "if self.turn == IN and self.between.next:", "if False:", FOUR),
+        breaks("invariant", "            self.turn = ASKING\n", "", FOUR),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from math import inf
+from math import inf, isqrt
 from typing import Any
 
 from peerlock.algorithms.entry import Algorithm
@@ -43,6 +43,7 @@ class Settings:
     priorities: str | None = None
     groups: int | None = None
     units: int | None = None
+    sites: int | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -189,6 +190,14 @@ SETTINGS: Mapping[str, Setting] = {
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
+    ),
+    "sites": Setting(
+        "S",
+        "The sites that the nodes are divided into.",
+        int,
+        isqrt,
+        "√N",
+        partial(_at_least, 1),
     ),
 }
 
