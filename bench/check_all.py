@@ -199,6 +199,9 @@ ROWS = (
     Row("sopena-arantes-sens", 3, 2, ("--sites", "2")),
     Row("sopena-arantes-sens", 4, 1, ("--sites", "2")),
     Row("sopena-arantes-sens", 3, None, ("--sites", "2")),
+    Row("chandy-misra", 3, 1, ("--resources", "1")),
+    Row("chandy-misra", 3, 1),
+    Row("chandy-misra", 2, None),
 )
 
 

@@ -29,6 +29,7 @@ SPECIAL = {
     "banerjee-chrysanthis": "-n 4 --schedule 2@0,4@0.5,3@1,2@9",
     "cao-singhal": "-n 4 --quorums grid --schedule 2@0,3@0.5,4@1",
     "carvalho-roucairol": "-n 4 --schedule 2@0,3@1,2@9,4@16",
+    "chandy-misra": "-n 4 --resources 3 --seed 2 --schedule 2@0,4@0.5,3@1",
     "chaudhuri-91": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-95": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-edward": "-n 9 --schedule 5@0,9@0.5,6@1",

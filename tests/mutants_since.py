@@ -175,4 +175,24 @@ SINCE = (
         breaks("deadlock", "if self.turn == IN and self.between.next:", "if False:", FOUR),
         breaks("invariant", "            self.turn = ASKING\n", "", FOUR),
     ),
+    *of(
+        "chandy-misra",
+        breaks("exclusion", "kept = -1 if self.drinking else self.forks", "kept = 0"),
+        breaks(
+            "starvation",
+            "kept = -1 if self.drinking else self.forks",
+            "kept = -1 if self.drinking else 0",
+            Cluster(2, None),
+        ),
+        breaks(
+            "deadlock", "kept = -1 if self.drinking else self.forks", "kept = -1", THREE
+        ),
+        breaks("deadlock", "self.send(j, Ask(resource))", "pass"),
+        breaks("exclusion", "all(self.bottles[r - 1] == everybody", "any(True"),
+        breaks(
+            "exclusion",
+            "            self.bottles = self.flipped(self.bottles, resource, j)\n",
+            "",
+        ),
+    ),
 )

@@ -105,6 +105,8 @@ SENSIBLE_IN = {
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
+    ("chandy-misra", "ask"),
+    ("chandy-misra", "ask_fork"),
     ("dijkstra-ring", "state"),  # whatever comes
     ("lodha-kshemkalyani", "flush"),  # which may be late
     ("mizuno-neilsen-rao", "requests"),

@@ -59,6 +59,7 @@ INDEX: dict[str, Listed] = {
     "mueller-priority": Listed("mueller-priority", "mueller_priority", "Mueller", 1998, "token", "about log N; 0 at the holder", True, "FIFO", "priorities", (), (), "holds", ""),
     "chaudhuri-edward": Listed("chaudhuri-edward", "chaudhuri_edward", "Chaudhuri, Edward", 2004, "token", "≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)", False, "", "", (), ("lock",), "holds", ""),
     "sopena-arantes-sens": Listed("sopena-arantes-sens", "sopena_arantes_sens", "Sopena and others", 2007, "token", "about log N/S within a site, log S between S sites", False, "", "sites", (), (), "holds", ""),
+    "chandy-misra": Listed("chandy-misra", "chandy_misra", "Chandy, Misra", 1984, "several", "by conflicts: 0 … 2 for each fork and bottle that is missing", True, "FIFO", "resources", (), (), "holds", ""),
     "raymond-k": Listed("raymond-k", "raymond_k", "Raymond", 1989, "several", "≤ 2(N−1)", False, "", "permits", (), ("semaphore",), "holds", ""),
     "raynal-k-of-l": Listed("raynal-k-of-l", "raynal_k_of_l", "Raynal", 1991, "several", "2(N−1) light, ≤ 3(N−1)", False, "", "units", (), (), "holds", ""),
     "srimani-reddy": Listed("srimani-reddy", "srimani_reddy", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1", False, "", "permits", (), ("semaphore",), "holds", ""),

@@ -44,6 +44,7 @@ class Settings:
     groups: int | None = None
     units: int | None = None
     sites: int | None = None
+    resources: int | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -187,6 +188,13 @@ SETTINGS: Mapping[str, Setting] = {
     "units": Setting(
         "L",
         "The units of which requests are for one or more.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "resources": Setting(
+        "M",
+        "The resources of which requests are for sets.",
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
