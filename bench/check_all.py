@@ -202,6 +202,9 @@ ROWS = (
     Row("chandy-misra", 3, 1, ("--resources", "1")),
     Row("chandy-misra", 3, 1),
     Row("chandy-misra", 2, None),
+    Row("bouabdallah-laforest", 3, 1),
+    Row("bouabdallah-laforest", 3, "2,1,1"),
+    Row("bouabdallah-laforest", 2, 2, ("--resources", "3")),
 )
 
 

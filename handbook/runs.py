@@ -27,6 +27,7 @@ THREE = "-n 4 --schedule 2@0,4@0.5,3@1"
 SPECIAL = {
     "agrawal-el-abbadi": "-n 7 --schedule 4@0,7@12 --crash 1@6",
     "banerjee-chrysanthis": "-n 4 --schedule 2@0,4@0.5,3@1,2@9",
+    "bouabdallah-laforest": "-n 4 --resources 3 --seed 2 --schedule 2@0,4@0.5,3@1",
     "cao-singhal": "-n 4 --quorums grid --schedule 2@0,3@0.5,4@1",
     "carvalho-roucairol": "-n 4 --schedule 2@0,3@1,2@9,4@16",
     "chandy-misra": "-n 4 --resources 3 --seed 2 --schedule 2@0,4@0.5,3@1",

@@ -64,6 +64,7 @@ INDEX: dict[str, Listed] = {
     "raynal-k-of-l": Listed("raynal-k-of-l", "raynal_k_of_l", "Raynal", 1991, "several", "2(N−1) light, ≤ 3(N−1)", False, "", "units", (), (), "holds", ""),
     "srimani-reddy": Listed("srimani-reddy", "srimani_reddy", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1", False, "", "permits", (), ("semaphore",), "holds", ""),
     "kakugawa": Listed("kakugawa", "kakugawa", "Kakugawa and others", 1993, "several", "3(s−1) light, about 4(ks−1) heavy", True, "FIFO", "permits", (), ("semaphore",), "holds", ""),
+    "bouabdallah-laforest": Listed("bouabdallah-laforest", "bouabdallah_laforest", "Bouabdallah, Laforest", 2000, "several", "about log N, and ≤ 2 for each resource", False, "", "resources", (), (), "holds", ""),
     "joung": Listed("joung", "joung", "Joung", 2002, "several", "2(N−1)", False, "", "groups", (), (), "holds", ""),
     "token-ring-regenerated": Listed("token-ring-regenerated", "museum", "made from Le Lann", 1977, "museum", "without bound", True, "FIFO", "", (), (), "exclusion", "A lost token that is made anew twice."),
     "central-lifo": Listed("central-lifo", "museum", "made from the textbook", 1978, "museum", "3, or 0 at the coordinator", False, "", "", (), (), "starvation", "The coordinator lets the latest one in first."),
