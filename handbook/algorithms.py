@@ -26,8 +26,11 @@ everybody, by following pointers through a tree or a mesh, or by waiting until i
 round. A node that has the token already needs no message at all. If the token is lost,
 nobody gets in, so some of them know how to make a new one.""",
     "several": """\
-Up to *k* may be inside together: a semaphore for a whole cluster. All of them are
-variations of the ideas on the other pages.""",
+More than one may be inside together. With some of them up to *k* may: a semaphore for a
+whole cluster. With others a request is for something, and that decides which may be inside
+together: those of one group, those whose units are not too many, those whose sets of
+resources have nothing in common. All of them are variations of the ideas on the other
+pages.""",
 }
 
 HOW_TO_READ = """\

@@ -1,5 +1,7 @@
 """Dijkstra's ring with K states: one privilege, and back to it from every state."""
 
+from typing import Any
+
 import pytest
 
 from peerlock.algorithms.dijkstra_ring import AGAIN, DijkstraRing, State
@@ -9,8 +11,10 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import Grant, Send, SetTimer
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.load import Schedule
+from tests.test_cli import peerlock  # noqa: F401 - the fixture
 
 THREE = (1, 2, 3)
+LINE = ("check", "dijkstra-ring", "-n", 2, "--everywhere")
 
 
 def told(peer: DijkstraRing) -> list[object]:
@@ -100,3 +104,16 @@ def test_with_fewer_values_than_places_two_go_round_for_ever(values: int) -> Non
 def test_a_plain_token_ring_cannot_say_what_a_fault_leaves_behind() -> None:
     with pytest.raises(UsageError, match="does not say what a fault may leave behind"):
         convergence(model("token-ring", 2, None))
+
+
+def test_the_command_tells_whether_it_converges(peerlock: Any) -> None:  # noqa: F811
+    good = peerlock(*LINE, "--json")
+    assert (good.code, good.json["converges"], good.json["states"]) == (0, True, 4415)
+    assert "CONVERGES" in peerlock(*LINE).out
+    bad = peerlock(*LINE, "--values", 3)
+    assert bad.code == 1
+    assert "DOES NOT CONVERGE" in bad.out
+    cut = peerlock(*LINE, "--max-states", 1000)
+    assert cut.code == 3
+    assert "CUT SHORT" in cut.out
+    assert peerlock("check", "token-ring", "--everywhere").code == 2

@@ -6,6 +6,7 @@ from peerlock.algorithms.joung import Joung, Request
 from peerlock.algorithms.ricart_agrawala import REPLY
 from peerlock.checker.check import check
 from peerlock.checker.model import model
+from peerlock.cli.advise import candidates
 from peerlock.core.demands import Groups
 from peerlock.core.peer import Broadcast, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
@@ -117,3 +118,8 @@ def test_a_trace_tells_the_groups() -> None:
     simulate(scenario, trace)
     notes = {step.note for step in trace if step.kind is Kind.REQUEST}
     assert notes == {"group 1", "group 2"}
+
+
+def test_groups_are_no_semaphores() -> None:
+    assert "joung" not in candidates("semaphore", everything=True)
+    assert {"raymond-k", "srimani-reddy", "kakugawa"} <= set(candidates("semaphore", True))

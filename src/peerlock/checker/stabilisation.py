@@ -36,10 +36,11 @@ class Convergence:
     states: int  # these and all that follow
     unsafe: int
     failure: str = ""  # what a fair schedule does for ever, if it does not converge
+    cut: str = ""  # why the search was cut short, if it was
 
     @property
     def holds(self) -> bool:
-        return not self.failure
+        return not self.failure and not self.cut
 
 
 class Everywhere(Search):
@@ -55,7 +56,6 @@ class Everywhere(Search):
             if self.numbers.setdefault(state, len(self.states)) == len(self.states):
                 self.states.append(state)
         self.beginnings = len(self.states)
-        self.run(Limits(states=20_000_000))
 
     def _left_behind(self, sites: Sites) -> Iterator[int]:
         peer: Any = self.model.make(sites.me)
@@ -77,9 +77,13 @@ def _phase(peer: Any) -> Phase:
     return Phase.INSIDE if peer.inside else Phase.WAITING
 
 
-def convergence(model: Model) -> Convergence:
+def convergence(model: Model, limits: Limits | None = None) -> Convergence:
     search = Everywhere(model)
-    assert search.exhausted, search.breach or search.cut
+    search.run(limits or Limits())
+    if search.cut:
+        return Convergence(search.beginnings, search.size, 0, cut=search.cut)
+    if search.breach is not None:
+        return Convergence(search.beginnings, search.size, 0, search.breach.text)
     unsafe = _leading_to(search, _crowded(search, model))
     failure = ""
     if (state := _stays(search, unsafe)) is not None:

@@ -122,8 +122,9 @@ def advise(
 
 def candidates(use: str, everything: bool) -> list[str]:
     if everything:
-        kinds = ("several",) if use == "semaphore" else ("permission", "token")
-        return [a.name for a in INDEX.values() if a.family in kinds]
+        if use == "semaphore":
+            return [a.name for a in INDEX.values() if a.takes == "permits"]
+        return [a.name for a in INDEX.values() if a.family in ("permission", "token")]
     return [a.name for a in INDEX.values() if use in a.serves]
 
 

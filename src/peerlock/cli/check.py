@@ -27,6 +27,8 @@ from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
 from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
+from peerlock.checker.stabilisation import convergence
+from peerlock.cli import everywhere as from_everywhere
 from peerlock.cli import start
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
@@ -71,6 +73,12 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
 )
 @click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="Begin in every state that a fault may leave behind, and ask without end: "
+    "does it converge?",
+)
 @click.option("--no-fences", is_flag=True, help="Do not watch the fences: fewer states.")
 @click.option(
     "--max-states",
@@ -90,7 +98,7 @@ HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
     "Write the counterexample down, or if there is none the schedule with most overtaking"
 )
 @json_option
-def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
+def check(paths: tuple[Path, ...], as_json: bool, everywhere: bool, **options: Any) -> None:
     """Try every schedule of a small cluster of algorithm NAME.
 
     Exit codes: 0 all properties hold in every schedule, 1 one is violated, 2 wrong
@@ -99,6 +107,9 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     watch = Watch(options.pop("max_seconds"), options.pop("max_memory"))
     limits = Limits(options.pop("max_states"), watch.stop, watch.room)
     chosen = model_from(**options)
+    if everywhere:
+        converge(chosen, limits, watch, as_json)
+        return
     for path in paths:
         must_be_drawable(path)
     report = watch.over(chosen, limits)
@@ -114,6 +125,16 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
             tell(report, watch.seconds)
             for path in written:
                 console().print(f"[green]wrote {escape(str(path))}[/]")
+
+
+def converge(chosen: Model, limits: Limits, watch: Watch, as_json: bool) -> None:
+    found = convergence(chosen, limits)
+    code = CUT_SHORT if found.cut else HOLDS if found.holds else VIOLATED
+    with exit_with(code):
+        if as_json:
+            print_json(from_everywhere.as_keys(chosen, found, watch.seconds))
+        else:
+            from_everywhere.tell(chosen, found, watch.seconds)
 
 
 def model_from(
