@@ -8,10 +8,9 @@ from peerlock.algorithms.cao_singhal import (
     Inquire,
     Locked,
     Release,
-    Relinquish,
-    Request,
     Transfer,
 )
+from peerlock.algorithms.maekawa import Relinquish, Request
 from peerlock.core.peer import Grant, RemoteError, Send
 from peerlock.quorums.constructions import KINDS, grid
 from peerlock.simulator import Heavy, Light, Scenario, simulate

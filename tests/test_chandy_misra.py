@@ -6,34 +6,13 @@ from peerlock.algorithms.chandy_misra import Ask, AskFork, Bottle, ChandyMisra, 
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.bits import bits
-from peerlock.core.demands import Resources
 from peerlock.core.peer import Grant, RemoteError, Send
-from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
+from peerlock.simulator import Heavy, Light, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.judge import Judge
 from peerlock.traces.trace import Kind
 
 TWO = (1, 2)
 FIRST, SECOND, BOTH = bits((1,)), bits((2,)), bits((1, 2))
-
-
-# The judge
-
-
-def test_sets_that_have_nothing_in_common_may_be_inside_together() -> None:
-    judge = Judge(Resources(3))
-    for node, wanted in ((1, bits((1, 3))), (2, bits((2,))), (3, bits((2, 3)))):
-        judge.requested(node, wanted)
-    judge.granted(1, fence=1)
-    judge.granted(2, fence=1)
-    with pytest.raises(Violation, match="1, 2 and 3 are inside together"):
-        judge.granted(3, fence=2)
-
-
-def test_requests_are_for_every_set_but_the_empty_one() -> None:
-    rule = Resources(3)
-    assert len(rule.demands) == 7
-    assert rule.words(bits((1, 3))) == "1+3"
 
 
 # The rules
@@ -115,26 +94,6 @@ def test_senseless_messages_are_refused(message: object) -> None:
 
 
 # Claims
-
-
-def test_no_circle_of_those_that_wait() -> None:
-    """Each of three needs two of three resources: a deadlock, if they took one by one."""
-    cluster = ByHand("chandy-misra", 3, resources=3)
-    for node, wanted in ((1, (1, 2)), (2, (2, 3)), (3, (3, 1))):
-        cluster.request(node, bits(wanted))
-    for _ in range(3):
-        cluster.settle()
-        (inside,) = cluster.judge.inside
-        cluster.leave(inside)
-    assert not cluster.judge.waiting
-
-
-def test_those_that_do_not_conflict_do_not_wait_for_each_other() -> None:
-    cluster = ByHand("chandy-misra", 4, resources=3)
-    for node, wanted in ((1, (1,)), (2, (2,)), (4, (3,))):
-        cluster.request(node, bits(wanted))
-        cluster.settle()
-    assert cluster.judge.inside == {1, 2, 4}
 
 
 def test_bottles_stay_where_they_were_used_last() -> None:

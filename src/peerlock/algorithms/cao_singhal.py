@@ -38,14 +38,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerlock.algorithms.entry import Algorithm
-from peerlock.core.bits import Nodes, bits, nodes_in
-from peerlock.core.peer import NodeId, Peer, RemoteError, setting
-from peerlock.quorums.constructions import QuorumSystem, plane
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    sequence_number: int
+from peerlock.algorithms.maekawa import Maekawa, Relinquish, Request, Timestamp
+from peerlock.core.bits import bits, nodes_in
+from peerlock.core.peer import NodeId, RemoteError
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,75 +67,50 @@ class Inquire:
 
 
 @dataclass(frozen=True, slots=True)
-class Relinquish:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
 class Release:
     term: int
     heir: NodeId  # 0: none
 
 
-Timestamp = tuple[int, NodeId]  # of two REQUESTs, the smaller one precedes
 Heir = tuple[int, NodeId]  # of which term, and who
 
 
 @dataclass(eq=False)
-class CaoSinghal(Peer):
-    messages = (Request, Locked, Failed, Transfer, Inquire, Relinquish, Release)
+class CaoSinghal(Maekawa):
+    messages = (  # type: ignore[assignment]
+        Request,
+        Locked,
+        Failed,
+        Transfer,
+        Inquire,
+        Relinquish,
+        Release,
+    )
 
-    quorums: QuorumSystem = setting()
-
-    # The highest sequence number of any REQUEST sent or received here, and our request's.
-    highest_sequence_number: int = 0
+    # The number of our last REQUEST.
     our_sequence_number: int = 0
-
-    # Our own request: the members locked for us, those that failed us, and those whose
-    # INQUIRE waits until we know whether we will succeed, or until their LOCKED comes.
-    requesting: bool = False
-    inside: bool = False
-    locked_members: Nodes = 0
-    failed_members: Nodes = 0
-    inquiring_members: Nodes = 0
 
     # By member: the last term in which it was locked for us, and the heir it named last.
     terms: tuple[int, ...] = ()
     heirs: tuple[Heir, ...] = ()
 
-    # As a member of others' sets: the locking REQUEST and the number of its term, the
-    # waiting ones in the order of precedence, and whether an INQUIRE is unanswered.
-    locking: Timestamp | None = None
+    # As a member of others' sets: the number of the term; and the term of a RELEASE that
+    # has overtaken the one by which that term begins, 0 if there is none.
     term: int = 0
-    waiting_queue: tuple[Timestamp, ...] = ()
-    inquired: bool = False
-
-    # The term of a RELEASE that has overtaken the one by which that term begins; 0: none.
     early: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.quorums is None:
-            self.quorums = plane(len(self.members))
         self.terms = (0,) * len(self.members)
         self.heirs = ((0, 0),) * len(self.members)
-
-    @property
-    def quorum(self) -> tuple[NodeId, ...]:
-        return self.quorums.of(self.me)
 
     # The user of the lock
 
     def acquire(self) -> None:
-        assert not self.requesting
+        self.our_sequence_number = self.highest_sequence_number + 1
+        super().acquire()
 
-        self.requesting = True
-        self.highest_sequence_number += 1
-        self.our_sequence_number = self.highest_sequence_number
-        for member in self.quorum:
-            self.tell(member, Request(self.our_sequence_number))
-
-    def receive_locked(self, sender: NodeId, message: Locked) -> None:
+    def receive_locked(self, sender: NodeId, message: Any) -> None:
         member = message.member
         if not self.awaits(member) or message.term <= self.terms[member - 1]:
             raise RemoteError(f"{member} is locked for what we did not request")
@@ -169,7 +139,7 @@ class CaoSinghal(Peer):
 
     # Will we succeed?
 
-    def receive_failed(self, sender: NodeId, message: Failed) -> None:
+    def receive_failed(self, sender: NodeId, message: Any) -> None:
         if message.sequence_number > self.our_sequence_number:
             raise RemoteError(f"{sender} fails what we did not request")
         over = not self.requesting or message.sequence_number < self.our_sequence_number
@@ -186,7 +156,7 @@ class CaoSinghal(Peer):
         if message.term >= known:
             self.heirs = changed(self.heirs, sender, (message.term, message.heir))
 
-    def receive_inquire(self, sender: NodeId, message: Inquire) -> None:
+    def receive_inquire(self, sender: NodeId, message: Any) -> None:
         self.receive_transfer(sender, Transfer(message.term, message.heir))
         locked = self.locked_members >> sender & 1
         expected = message.term > self.terms[sender - 1]
@@ -202,10 +172,6 @@ class CaoSinghal(Peer):
         self.inquiring_members &= ~(1 << member)
         self.failed_members |= 1 << member
         self.tell(member, Relinquish())
-
-    def awaits(self, member: NodeId) -> bool:
-        locked = self.locked_members >> member & 1
-        return self.requesting and not locked and member in self.quorum
 
     # A member of others' sets
 
@@ -237,14 +203,7 @@ class CaoSinghal(Peer):
         else:
             self.tell(holder, Transfer(self.term, first[1]))
 
-    def receive_relinquish(self, sender: NodeId, message: Relinquish) -> None:
-        if not self.locked_for(sender) or not self.inquired:
-            raise RemoteError(f"{sender} relinquishes without being asked to")
-        assert self.locking is not None
-        self.waiting_queue = tuple(sorted((*self.waiting_queue, self.locking)))
-        self.lock_next()
-
-    def receive_release(self, sender: NodeId, message: Release) -> None:
+    def receive_release(self, sender: NodeId, message: Any) -> None:
         next_term = message.term == self.term + 1 and self.locking is not None
         if next_term and not message.heir and not self.early:
             self.early = message.term
@@ -270,29 +229,12 @@ class CaoSinghal(Peer):
         elif self.waiting_queue:
             self.name_heir()
 
-    def lock_next(self) -> None:
-        self.locking, self.inquired = None, False
-        if self.waiting_queue:
-            request, *rest = self.waiting_queue
-            self.waiting_queue = tuple(rest)
-            self.lock_for(request)
-
     def lock_for(self, request: Timestamp) -> None:
         self.locking = request
         self.term += 1
         self.tell(request[1], Locked(self.me, self.term))
         if self.waiting_queue:
             self.name_heir()
-
-    def locked_for(self, node: NodeId) -> bool:
-        return self.locking is not None and self.locking[1] == node
-
-    def tell(self, node: NodeId, message: Any) -> None:
-        """State first, then tell: a message to ourselves is handled in place."""
-        if node == self.me:
-            self.receive(node, message)
-        else:
-            self.send(node, message)
 
 
 def changed(values: tuple[Any, ...], node: NodeId, value: Any) -> tuple[Any, ...]:
