@@ -19,6 +19,7 @@ from peerlock.quorums.systems import SYSTEMS
 
 SIZES = (7, 13, 31)
 DRAWN = ("plane", "grid", "majority", "triangle", "tree")
+DRAWN_SINCE = ("wheel", "wall", "hierarchical", "cyclic", "paths")
 DRAWN_SIZE = 13
 UP = 0.9
 POINTS = 51
@@ -163,9 +164,20 @@ def row(kind: str, nodes: int) -> tuple[str, ...]:
 
 
 def drawn(book: Book) -> str:
-    """A square for each kind: a row for each node, a dot for each that it asks."""
-    plot, axes = figure(9.6, 2.6, columns=len(DRAWN))
-    for i, kind in enumerate(DRAWN):
+    words = (
+        f"{DRAWN_SIZE} nodes; a dot says that the node of the row asks that of the column."
+    )
+    pictures = [
+        book.show("quorums.md", f"pictures/{name}.html", inline(squares(kinds)))
+        for name, kinds in (("quorums", DRAWN), ("quorums-since", DRAWN_SINCE))
+    ]
+    return "\n\n".join([*pictures, f"*{words}*"])
+
+
+def squares(kinds: Sequence[str]) -> str:
+    """One for each kind: a row for each node, a dot for each that it asks."""
+    plot, axes = figure(9.6, 2.6, columns=len(kinds))
+    for i, kind in enumerate(kinds):
         made = system(kind, DRAWN_SIZE)
         dots = list(asked(made))
         at = axes[i]
@@ -179,13 +191,7 @@ def drawn(book: Book) -> str:
         at.set_yticks(ticks)
         at.set_xlabel("is asked")
     axes[0].set_ylabel("node")
-    words = (
-        f"{DRAWN_SIZE} nodes; a dot says that the node of the row asks that of the column."
-    )
-    return (
-        book.show("quorums.md", "pictures/quorums.html", inline(finished(plot)))
-        + f"\n\n*{words}*"
-    )
+    return finished(plot)
 
 
 def asked(made: QuorumSystem) -> Iterator[tuple[int, int]]:
