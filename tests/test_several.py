@@ -12,9 +12,9 @@ from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.demands import EXCLUSIVE, SHARED, Permits, Sharing
+from peerlock.core.demands import EXCLUSIVE, Permits, Sharing
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Broadcast, Grant, Send
+from peerlock.core.peer import SHARED, Broadcast, Grant, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
 from peerlock.simulator.judge import Judge
 from peerlock.traces.trace import Kind

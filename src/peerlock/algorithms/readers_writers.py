@@ -28,7 +28,6 @@ from typing import Any
 
 from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, RicartAgrawala
-from peerlock.core.demands import SHARED
 from peerlock.core.peer import NodeId
 
 
@@ -46,10 +45,7 @@ class ReadersWriters(RicartAgrawala):
     reading: bool = False
 
     def acquire_shared(self) -> None:
-        self.acquire_for(SHARED)
-
-    def acquire_for(self, demand: str) -> None:
-        self.reading = demand == SHARED
+        self.reading = True
         self.acquire()
 
     def release(self) -> None:

@@ -26,6 +26,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from peerlock.checker.model import Model, Network
+from peerlock.core.demands import Permits, Sharing
 from peerlock.core.errors import UsageError, unknown
 from peerlock.core.peer import Down, NodeId, Peer, fixed, setting, snake
 from peerlock.node.knobs import Knobs
@@ -294,8 +295,7 @@ def node_model(story: Story) -> Model:
         nodes=len(everybody),
         requests=(*story.requests, 0),
         network=Network(fifo=True, crashes=story.crashes, returns=story.returns),
-        capacity=story.demand.permits or 1,
-        readers=story.readers,
+        rule=Sharing() if story.readers else Permits(story.demand.permits or 1),
         fences=not (story.crashes or story.readers or story.demand.permits),
         lasting=(engine,),
         outlasting=("late", "end"),

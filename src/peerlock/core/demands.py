@@ -17,10 +17,11 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from peerlock.core.bits import bits, nodes_in
+from peerlock.core.peer import SHARED
 
 Demand = Any
 
-EXCLUSIVE, SHARED = "", "shared"
+EXCLUSIVE = ""
 DEFAULT_PERMITS = 2
 
 

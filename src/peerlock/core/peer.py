@@ -27,6 +27,8 @@ from peerlock.core.errors import UsageError
 
 NodeId = int
 
+SHARED = "shared"  # what a reader's request is for
+
 
 class RemoteError(Exception):
     """Another node sent what no correct node would send here."""
@@ -178,8 +180,11 @@ class Peer(ABC):
         self.acquire()
 
     def acquire_for(self, demand: Any) -> None:
-        """The same for a request of one of the algorithm's `demands`."""
-        self.acquire()
+        """The same for a request that is for something: see `core.demands`."""
+        if demand == SHARED:
+            self.acquire_shared()
+        else:
+            self.acquire()
 
     @abstractmethod
     def release(self) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.algorithms.settings import Settings, arguments
-from peerlock.core.demands import EXCLUSIVE, SHARED, Demand
+from peerlock.core.demands import EXCLUSIVE, Demand
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
+from peerlock.core.peer import SHARED, Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import LONGEST
 from peerlock.simulator.load import Heavy, Load
