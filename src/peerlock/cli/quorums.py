@@ -106,8 +106,7 @@ def quorums(
       agreement:suzuki-kasami  ask all others, tell nobody
 
     \b
-    or an information structure: whom to ask, and whom to inform that one has left
-    (Sanders)
+    or an information structure (Sanders): whom to ask, and whom to inform on leaving
       sanders:ricart-agrawala  ask all, inform nobody else
       sanders:maekawa          ask and inform a line of the plane
 
