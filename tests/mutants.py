@@ -37,6 +37,7 @@ THREE_TWICE = Cluster(3, 2)
 GRID = Cluster(4, 1, "grid")
 LINE = Cluster(3, 1, topology="line")
 FOR_EVER = Cluster(3, None)
+BACK = Cluster(2, 2, crashes=1)
 
 
 @dataclass(frozen=True)
@@ -632,12 +633,8 @@ MUTANTS = (
     ),
     *of(
         "ricart-agrawala-priority",
-        breaks("exclusion", "self.increments[self.me - 1] - 1", "-1"),
-        breaks(
-            "exclusion",
-            "self.increments[self.me - 1] - 1",
-            "self.increments[self.me - 1] - 2",
-        ),
+        breaks("exclusion", "self.step() - 1", "-1"),
+        breaks("exclusion", "self.step() - 1", "self.step() - 2"),
         breaks(
             "exclusion",
             "self.highest_sequence_number += ",
@@ -657,7 +654,7 @@ MUTANTS = (
         breaks("deadlock", "        super().acquire()  # adds the last 1\n", ""),
         harmless(
             "with steps of one for all it is the algorithm without priority",
-            "self.highest_sequence_number += self.increments[self.me - 1] - 1",
+            "self.highest_sequence_number += self.step() - 1",
             "pass",
         ),
     ),
@@ -1439,6 +1436,95 @@ MUTANTS = (
             "        if not self.listening:\n",
         ),
         breaks("deadlock", "            self.reply_deferred |= 1 << j\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-implicit-broadcast",
+        breaks("remote error", "if self.me in message.recipients:", "if True:", THREE),
+        breaks(
+            "deadlock",
+            "            self.broadcast(BroadcastReply(recipients))\n",
+            "            pass\n",
+        ),
+        breaks("exclusion", "            self.send(j, DEFERRED)\n", ""),
+        breaks(
+            "exclusion",
+            "        self.outstanding_reply_count = self.unsettled.bit_count()\n",
+            "        self.outstanding_reply_count = 0\n",
+        ),
+        breaks("remote error", "self.reply_deferred = 0  # so", "pass  # so"),
+        breaks("deadlock", "            self.reply_deferred |= 1 << j\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-delaying",
+        breaks(
+            "deadlock",
+            "        super().receive_request(j, Request(k))\n",
+            "        pass\n",
+        ),
+        breaks("deadlock", 'self.set_timer("act", self.patience)', "pass"),
+        breaks(
+            "invariant",
+            "        self.delayed = tuple(sorted((*self.delayed, (k, j))))\n",
+            "",
+        ),
+        breaks("remote error", "if any(sender == j for", "if any(sender != j for", THREE),
+        breaks(
+            "invariant",
+            '        if not rest:\n            self.cancel_timer("act")\n',
+            "",
+            Cluster(2, (3, 1)),
+        ),
+        breaks(
+            "deadlock",
+            "        while self.delayed:\n            self.act_on_first()\n",
+            "        self.act_on_first()\n",
+            THREE,
+        ),
+        harmless(
+            "it acts late on that request, as on a network that is slow for it",
+            "while self.delayed and not self.still_first(*self.delayed[0]):",
+            "while False:",
+            Cluster(2, (3, 1)),
+        ),
+    ),
+    *of(
+        "ricart-agrawala-insertion",
+        breaks(
+            "exclusion",
+            "        self.awaiting = self.the_others & ~self.included\n",
+            "        self.awaiting = 0\n",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "        self.awaiting = self.the_others & ~self.included\n",
+            "        self.awaiting = self.the_others\n",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "            self.highest_sequence_number, message.sequence_number\n        )\n"
+            "        if self.standing is Standing.SETTLING and message.count",
+            "            self.highest_sequence_number, 0\n        )\n"
+            "        if self.standing is Standing.SETTLING and message.count",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "        self.names |= bits(message.names)\n        self.insertions",
+            "        self.insertions",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "(self.our_sequence_number, self.me) < (k, j)",
+            "self.our_sequence_number < k",
+        ),
+        breaks(
+            "exclusion",
+            "if self.requesting and not self.holding and current:",
+            "if self.requesting and not self.holding:",
+        ),
     ),
     *of(
         "ricart-agrawala-broadcast-ordered",

@@ -10,6 +10,7 @@ from peerlock.algorithms.mishra_srimani import MishraSrimani
 from peerlock.algorithms.naimi_trehel_failures import NaimiTrehelFailures
 from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala
 from peerlock.algorithms.ricart_agrawala_failures import RicartAgrawalaFailures
+from peerlock.algorithms.ricart_agrawala_insertion import RicartAgrawalaInsertion
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.core.bits import all_but, bits, nodes_in
 from peerlock.core.peer import (
@@ -94,6 +95,7 @@ SENSIBLE_IN = {
     ("chaudhuri-95", "privilege"),
     ("banerjee-chrysanthis", "lr_collector"),
     ("ricart-agrawala-broadcast", "broadcast_reply"),
+    ("ricart-agrawala-implicit-broadcast", "broadcast_reply"),
     ("agrawal-el-abbadi", "down"),
     ("kakugawa", "down"),
     ("maekawa-takeover", "down"),
@@ -109,6 +111,7 @@ SENSIBLE_IN = {
     ("chandy-misra", "ask_fork"),
     ("dijkstra-ring", "state"),  # whatever comes
     ("lodha-kshemkalyani", "flush"),  # which may be late
+    *(("ricart-agrawala-insertion", snake(m)) for m in RicartAgrawalaInsertion.messages),
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),
 }

@@ -64,6 +64,16 @@ LINES = {
         "Maekawa",
         ["§7: the largest gap", "§7: Bruck", "§9: lost", "Table III"],
     ),
+    "TR-869 §2.4, §6.5, §7.2.2": (
+        "Ricart",
+        [
+            "§2.4",
+            "§6.5: the lower",
+            "§6.5: random",
+            "§6.5: steps of 1",
+            "§7.2.2",
+        ],
+    ),
     "TR-869 §5": ("Ricart", ["§5.3.1", "§5.3.3", "§6.2: with implicit replies"]),
     "Chaudhuri-Edward's bounds": (
         "Chaudhuri",

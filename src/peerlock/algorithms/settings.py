@@ -70,7 +70,12 @@ def _votes(text: str, nodes: int) -> Votes:
     return votes
 
 
-def _increments(text: str, nodes: int) -> tuple[int, ...]:
+def _increments(text: str, nodes: int) -> tuple[int, ...] | int:
+    kind, _, most = text.partition(":")
+    if kind == "random":
+        if not (most.isascii() and most.isdecimal()):
+            raise ValueError(f"{text!r} must have the largest step, like random:8")
+        return _at_least(1, int(most), nodes)
     increments = _of_each_node("increments", text, nodes)
     return tuple(_at_least(1, increment, nodes) for increment in increments)
 
@@ -133,7 +138,7 @@ SETTINGS: Mapping[str, Setting] = {
         make=_votes,
     ),
     "increments": Setting(
-        "I1,I2,…",
+        "I1,I2,…|random:M",
         "By how much each node counts up; a larger step is a lower priority.",
         default=lambda nodes: ",".join(map(str, range(1, nodes + 1))),
         default_in_words="1,2,…,N",

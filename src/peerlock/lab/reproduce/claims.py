@@ -8,7 +8,6 @@ from itertools import count
 from math import ceil, isqrt, sqrt
 from typing import Any
 
-from peerlock.core.peer import snake
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, measure, tr869
 from peerlock.lab.reproduce.expect import AtMost, Exactly, Near
 from peerlock.lab.reproduce.item import Because, Item
@@ -124,6 +123,7 @@ def reports_of_a_failure(n: int) -> int:
 # TR-869, sections 5 and 6.2: a message takes one unit of time
 
 STEADY = Network(latency=Constant(1.0))
+ONE_BROADCAST = "ricart-agrawala-implicit-broadcast"
 
 
 def delays_of_tr869() -> Iterator[Item]:
@@ -147,7 +147,7 @@ def delays_of_tr869() -> Iterator[Item]:
             "§6.2: with implicit replies a broadcast REQUEST is the only message",
             {"n": n, "load": "light"},
             Exactly(1),
-            partial(broadcasts_for_an_entry, n),
+            partial(measure.mean, Scenario(ONE_BROADCAST, n, 20, Light())),
         )
 
 
@@ -161,14 +161,6 @@ def delays(n: int, load: Load, since: Kind) -> list[float]:
         elif step.kind is Kind.ENTER and before is not None:
             found.add(round(step.time - before, 6))
     return sorted(found)
-
-
-def broadcasts_for_an_entry(n: int) -> float:
-    """All that one node sends at one moment is one broadcast; nothing else is sent."""
-    scenario = Scenario("ricart-agrawala-implicit", n, 20, Light(), STEADY)
-    sent = [s for s in measure.recorded(scenario) if s.kind is Kind.SEND]
-    assert {snake(type(step.message)) for step in sent} == {"request"}
-    return len({(step.time, step.node) for step in sent}) / 20
 
 
 # Chaudhuri and Edward, sections 3, 5.2 and 7

@@ -63,6 +63,27 @@ MAEKAWA: Words = (
 )
 
 TR_869: Words = (
+    ("§2.4", "2.4", "no other node may enter its critical section twice before Node A has"),
+    (
+        "§6.5: the lower",
+        "6.5",
+        "The algorithm tends to favor lower numbered nodes slightly",
+    ),
+    (
+        "§6.5: random",
+        "6.5",
+        "This favoritism can be reduced by incrementing the sequence number by a random",
+    ),
+    (
+        "§6.5: steps of 1",
+        "6.5",
+        "nodes may be allowed to monopolize critical section processing until forced",
+    ),
+    (
+        "§7.2.2",
+        "7.2.2",
+        "sends a broadcast message asking all other nodes to include it on their list",
+    ),
     ("§5.3.1", "5.3.1", "no request can be serviced in less than one roundtrip time"),
     ("§5.3.3", "5.3.3", "section in less than a one-way trip transmission time"),
     ("§6.2: with implicit", "6.2", "the message count can be as low as one"),
