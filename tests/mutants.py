@@ -38,6 +38,8 @@ GRID = Cluster(4, 1, "grid")
 LINE = Cluster(3, 1, topology="line")
 FOR_EVER = Cluster(3, None)
 BACK = Cluster(2, 2, crashes=1)
+MESH = Cluster(4, (1, 1, 1, 0), "grid")
+TRIANGLE = Cluster(4, (0, 1, 1, 1), "triangle-columns")
 
 
 @dataclass(frozen=True)
@@ -1524,6 +1526,93 @@ MUTANTS = (
             "exclusion",
             "if self.requesting and not self.holding and current:",
             "if self.requesting and not self.holding:",
+        ),
+    ),
+    *of(
+        "raymond-echo",
+        breaks(
+            "remote error",
+            "if message.wave > self.wave:\n            self.join(message.wave, j)",
+            "if message.wave < self.wave:\n            self.join(message.wave, j)",
+            LINE,
+        ),
+        breaks(
+            "remote error",
+            "        elif message.wave == self.wave:\n            self.answered(j)",
+            "        else:\n            self.answered(j)",
+            THREE,
+        ),
+        breaks("exclusion", "        if self.awaited:\n            return\n", "", LINE),
+        breaks("deadlock", "self.send(self.holder, Echo(self.wave))", "pass", LINE),
+        breaks(
+            "exclusion",
+            "        if self.initialized:\n            super().assign",
+            "        if True:\n            super().assign",
+            LINE,
+        ),
+        breaks("deadlock", "            self.children |= 1 << j\n", "", LINE),
+        breaks("deadlock", "self.send(j, Initialize())", "pass", LINE),
+        breaks(
+            "deadlock",
+            "self.wave, self.holder, self.children = wave, came_from, 0",
+            "self.wave, self.children = wave, 0",
+            LINE,
+        ),
+    ),
+    *of(
+        "maekawa-relinquish",
+        breaks(
+            "remote error",
+            "if not self.inside and self.locked_members",
+            "if self.locked_members",
+            TRIANGLE,
+        ),
+        breaks(
+            "deadlock", "if request < locking and not self.inquired:", "if False:", MESH
+        ),
+        breaks(
+            "starvation",
+            "if request < locking and not self.inquired:",
+            "if request > locking and not self.inquired:",
+            MESH,
+        ),
+        breaks(
+            "deadlock",
+            "        self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))\n"
+            "        if",
+            "        if",
+            MESH,
+        ),
+        breaks("remote error", "            self.inquired = True\n", "", TRIANGLE),
+        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", MESH),
+        breaks(
+            "deadlock",
+            "            self.relinquish(sender)\n\n    def receive_request",
+            "            pass\n\n    def receive_request",
+            MESH,
+        ),
+        harmless(
+            "the second question reaches a node that has relinquished, and is ignored",
+            "if request < locking and not self.inquired:",
+            "if request < locking:",
+            TRIANGLE,
+        ),
+    ),
+    *of(
+        "suzuki-kasami-by-number",
+        breaks("starvation", "return queue + tuple(sorted(", "return tuple(sorted(", THREE),
+        breaks("deadlock", "return queue + tuple(sorted(", "return queue and (sorted("),
+        breaks("deadlock", "[len(queue) :]", "[len(queue) + 1 :]"),
+        breaks("exclusion", "            self.privilege = None\n", ""),
+        breaks(
+            "invariant",
+            "self.requested[j - 1] == self.after(granted[j - 1]) and j not in queue",
+            "j not in queue",
+        ),
+        breaks(
+            "invariant",
+            "        granted = replaced(self.privilege.granted, self.me, number)\n",
+            "        granted = self.privilege.granted\n",
         ),
     ),
     *of(

@@ -99,6 +99,8 @@ SENSIBLE_IN = {
     ("agrawal-el-abbadi", "down"),
     ("kakugawa", "down"),
     ("maekawa-takeover", "down"),
+    ("raymond-echo", "explorer"),
+    ("suzuki-kasami-by-number", "privilege"),
     ("maekawa-takeover", "report"),  # of a failure that we shall hear of
     ("majority", "down"),
     ("weighted-majority", "down"),

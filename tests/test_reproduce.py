@@ -83,6 +83,14 @@ LINES = {
         "Mühl",
         ["minimal arrangements: n", "minimal arrangements: there"],
     ),
+    "lecture's slides": (
+        "Mühl",
+        [
+            "deadlocks are avoidable",
+            "lift algorithm: a directed",
+            "Suzuki-Kasami: the queue",
+        ],
+    ),
     "TR-869 Fig. A–J": ("Ricart", [f"Fig. {letter}" for letter in "ABCDEFGHIJ"]),
     "TR-869 §6.4, appendix": (
         "Ricart",

@@ -218,6 +218,13 @@ SURVEY: Words = (
 )
 
 LECTURE: Words = (
+    (
+        "deadlocks",
+        "Mesh Algorithm",
+        "Avoidable through the introduction of two additional message types",
+    ),
+    ("lift", "Lift Algorithm", "creates a spanning tree with edges directed towards it"),
+    ("Suzuki", "Token-Based Solution", "(order in increasing sequence numbers)"),
     ("minimal arrangements: n", "minimal arrangement", "K - 1 = 5 = 51 n = 43"),
     ("minimal arrangements: there", "minimal arrangement", "or K = 10 there is no minimal"),
     ("closing table: Token", "closing table", "Token Ring 1 ... ∞"),
