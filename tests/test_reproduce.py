@@ -77,7 +77,14 @@ LINES = {
     "TR-869 §5": ("Ricart", ["§5.3.1", "§5.3.3", "§6.2: with implicit replies"]),
     "Chaudhuri-Edward's bounds": (
         "Chaudhuri",
-        ["§3.1: groups", "§3.2: the number of links", "Theorem 3", "§7: a node waits"],
+        [
+            "§2: helary-plouzeau-raynal",
+            "§3.1: groups",
+            "§3.2: the number of links",
+            "Theorem 3: the token's",
+            "Theorem 3: LRQ",
+            "§7: a node waits",
+        ],
     ),
     "lecture's minimal arrangements": (
         "Mühl",

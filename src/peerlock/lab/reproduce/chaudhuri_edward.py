@@ -71,6 +71,7 @@ def items() -> Iterator[Item]:
             Exactly(scene.told),
             partial(replayed, HEADER, FIGURE_2, scene.name),
         )
+    yield from arbitrary_network()
     yield from worst_case()
     yield from heavy_load()
     yield from figure_3()
@@ -81,6 +82,29 @@ def items() -> Iterator[Item]:
 # Section 5
 
 SQUARES = (4, 9, 16, 25, 49, 100)
+
+
+# Section 2, of Hélary, Plouzeau and Raynal
+
+HELARY = "helary-plouzeau-raynal"
+NETWORKS = {
+    "complete": [(n, n * (n - 1) // 2) for n in (5, 10)],
+    "ring": [(n, n) for n in (5, 10, 25)],
+    "line": [(n, n - 1) for n in (5, 10, 25)],
+    "graph:1-2,2-3,3-4,4-5,5-6,6-1,1-4,2-5,3-6": [(6, 9)],
+}
+
+
+def arbitrary_network() -> Iterator[Item]:
+    for spec, sizes in NETWORKS.items():
+        for n, links in sizes:
+            yield Item(
+                SOURCE,
+                "§2: helary-plouzeau-raynal, n to 2e+n−1 messages, e the number of links",
+                {"n": n, "network": spec, "load": "light"},
+                Between(n, 2 * links + n - 1),
+                partial(measure.span, Scenario(HELARY, n, 20, Light(), topology=spec)),
+            )
 
 
 def worst_case() -> Iterator[Item]:

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from math import ceil, isqrt, sqrt
-from typing import Any
+from random import Random
+from typing import Any, cast
 
+from peerlock.algorithms.chaudhuri_edward import MARKER, ChaudhuriEdward
+from peerlock.core.peer import snake
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, measure, tr869
 from peerlock.lab.reproduce.expect import AtMost, Exactly, Near
 from peerlock.lab.reproduce.item import Because, Item
@@ -199,6 +202,14 @@ def groups_of_chaudhuri_edward() -> Iterator[Item]:
             partial(longest_queue, n),
             remark="Reached, and never passed in these runs.",
         )
+        yield Item(
+            source,
+            "Theorem 3: LRQ and GRQ have at most √n entries each",
+            {"n": n, "load": "all ask again at once, in any order"},
+            AtMost(root),
+            partial(longest_request_queue, n),
+            remark="Not counting the marker.",
+        )
     for n in (4, 9):
         yield Item(
             source,
@@ -227,6 +238,22 @@ def links_used(n: int) -> int:
 
 def longest_queue(n: int) -> int:
     return max(len(getattr(step.message, "queue", ())) for step in sends(n, Heavy()))
+
+
+def longest_request_queue(n: int) -> int:
+    """Of any node, after every step of a schedule that is drawn from a seed."""
+    run, chance, longest = ByHand(chaudhuri_edward.NAME, n), Random(n), 0
+    for _ in range(200 * n):
+        if asking := sorted(set(run.members) - run.judge.waiting - run.judge.inside):
+            run.request(chance.choice(asking))
+        elif run.flying and (not run.judge.inside or chance.random() < 0.8):
+            flight = chance.choice(run.flying)
+            run.deliver(flight.sender, flight.receiver, snake(type(flight.message)).upper())
+        else:
+            run.leave(*run.judge.inside)
+        for peer in cast(list[ChaudhuriEdward], list(run.peers.values())):
+            longest = max(longest, len(peer.grq), sum(j != MARKER for j in peer.lrq))
+    return longest
 
 
 def longest_wait(name: str, n: int) -> float:

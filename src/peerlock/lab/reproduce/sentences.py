@@ -144,7 +144,17 @@ CHAUDHURI_EDWARD: Words = (
         "3.2",
         "the number of links used for message passing to achieve mutual exclusion",
     ),
-    ("Theorem 3", "5.2", "will carry a token queue of length at most √n"),
+    ("Theorem 3: the", "5.2", "will carry a token queue of length at most √n"),
+    (
+        "Theorem 3: LRQ",
+        "5.2",
+        "Queues of length √n are required for both the LRQ and GRQ",
+    ),
+    (
+        "§2: helary",
+        "2",
+        "the number of messages vary from n to 2e+n-1 depending on the network topology",
+    ),
     (
         "§7",
         "7",
