@@ -62,7 +62,21 @@ LINES = {
     ),
     "Maekawa §7, §9, Table III": (
         "Maekawa",
-        ["§7: the largest gap", "§7: Bruck", "§9: lost", "Table III"],
+        [
+            "§7: the largest gap",
+            "§7: Bruck",
+            "§9: lost",
+            "Table III: the number of nodes to which",
+            "Table III: the number of nodes of which each node keeps dynamic",
+            "Table III: the number of nodes of which a failure",
+            "Table III: the number of nodes of which each node keeps static",
+            "Table III: removal",
+            "Table III: overtaking",
+        ],
+    ),
+    "Maekawa Fig. 3, §2": (
+        "Maekawa",
+        ["Fig. 3: a circular waiting", "Fig. 3: the circular waiting", "§2: Thomas's"],
     ),
     "TR-869 §2.4, §6.5, §7.2.2": (
         "Ricart",

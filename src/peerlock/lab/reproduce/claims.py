@@ -14,6 +14,7 @@ from peerlock.core.peer import snake
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, measure, tr869
 from peerlock.lab.reproduce.expect import AtMost, Exactly, Near
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.lab.reproduce.table_3 import reports_of_a_failure
 from peerlock.quorums.constructions import plane
 from peerlock.quorums.galois import prime_power
 from peerlock.simulator.by_hand import ByHand
@@ -79,48 +80,19 @@ def excluded_although_there() -> list[int]:
     return [k for k in range(2, 51) if excluded(k) and has_plane(k)]
 
 
-HALF_MORE = "K is √N + ½ or so, and K−1 others are asked, not √N − 1."
 ONE_EACH = "A REPORT from each node in whose set the failed one was: K−1 others."
 
 
 def failures_of_maekawa() -> Iterator[Item]:
     for n in (13, 57, 133):
-        k = len(plane(n).of(1))
-        for name, said, because in (
-            ("central", 1.0, None),
-            ("maekawa", sqrt(n) - 1, Because(HALF_MORE, Exactly(k - 1))),
-            ("ricart-agrawala", n - 1.0, None),
-        ):
-            yield Item(
-                maekawa.SOURCE,
-                "Table III: the number of nodes to which a REQUEST must be sent",
-                {"n": n, "K": k, "asked with": name},
-                Near(said, relative=0.02),
-                partial(requests_sent, name, n),
-                because,
-            )
         yield Item(
             maekawa.SOURCE,
             "§9: lost information is regained by O(√N) messages",
-            {"n": n, "K": k},
+            {"n": n, "K": len(plane(n).of(1))},
             AtMost(sqrt(n)),
             partial(reports_of_a_failure, n),
             remark=ONE_EACH,
         )
-
-
-def requests_sent(name: str, n: int) -> int:
-    """By the last node, which is no coordinator."""
-    cluster = ByHand(name, n)
-    cluster.request(n)
-    return cluster.sent
-
-
-def reports_of_a_failure(n: int) -> int:
-    cluster = ByHand("maekawa-takeover", n, quorums=plane(n))
-    cluster.crash(1)
-    cluster.settle()
-    return cluster.sent
 
 
 # TR-869, sections 5 and 6.2: a message takes one unit of time

@@ -25,9 +25,50 @@ MAEKAWA: Words = (
         "there exists no finite projective plane of order k if either k - 1 or",
     ),
     (
-        "Table III",
+        "Table III: the number of nodes to",
         "Table III",
         "The number of nodes to which a REQUEST must be sent 1 √N - 1",
+    ),
+    (
+        "Table III: the number of nodes of which each node keeps dynamic",
+        "Table III",
+        "about which each (control) node keeps dynamic information N √N N",
+    ),
+    (
+        "Table III: the number of nodes of which a failure",
+        "Table III",
+        "dynamic information about which is lost by a (control) node failure N √N 1",
+    ),
+    (
+        "Table III: the number of nodes of which each node keeps static",
+        "Table III",
+        "about which each (control) node keeps static information 0 √N N",
+    ),
+    (
+        "Table III: removal",
+        "Table III",
+        "Removal of a (control) node Needs a back-up control node Dynamically possible",
+    ),
+    (
+        "Table III: overtaking",
+        "Table III",
+        "Overtaking by another node Needs a back-up control node Dynamically possible",
+    ),
+    (
+        "Fig. 3: a circular",
+        "Fig. 3",
+        "1 waits for 2; 2 waits for 4 and 6; 4 waits for 1; 6 waits for 1.",
+    ),
+    (
+        "Fig. 3: the circular",
+        "6.2",
+        "This will allow node 2 to succeed in locking all its members and allow it to",
+    ),
+    (
+        "§2: Thomas",
+        "2",
+        "Thomas's majority consensus algorithm can also satisfy all the above properties, "
+        "where K = N and D = N",
     ),
     ("§9", "9", "The lost dynamic information can be regained by O(√N) , instead of O(N)"),
     ("Table I: the proposed", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
