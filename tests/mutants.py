@@ -1616,6 +1616,63 @@ MUTANTS = (
         ),
     ),
     *of(
+        "raymond-piggyback",
+        breaks("starvation", "            self.asked = bool(self.request_q)\n", "", LINE),
+        breaks(
+            "deadlock", "PRIVILEGE_REQUEST if self.asked else PRIVILEGE", "PRIVILEGE", LINE
+        ),
+        breaks(
+            "remote error", "PRIVILEGE_REQUEST if self.asked else", "PRIVILEGE_REQUEST or"
+        ),
+        breaks(
+            "deadlock",
+            "        self.request_q += (sender,)\n        self.receive_privilege",
+            "        self.receive_privilege",
+            LINE,
+        ),
+        breaks(
+            "remote error",
+            "if self.request_q and not self.asked:",
+            "if self.request_q:",
+            LINE,
+        ),
+        breaks(
+            "exclusion", "elif self.request_q and not self.using:", "elif self.request_q:"
+        ),
+        breaks("deadlock", "self.send(self.holder, REQUEST)", "pass"),
+    ),
+    *of(
+        "agrawal-el-abbadi-trees",
+        breaks(
+            "exclusion",
+            "if self.permitted_by == self.asked and not self.inside",
+            "if self.permitted_by and not self.inside",
+        ),
+        breaks("deadlock", "            self.tell(self.permitted[1], Inquire())\n", ""),
+        breaks(
+            "exclusion",
+            "down, cast(Tree, self.topology))",
+            "down, cast(Tree, self.topology))[1:]",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "            self.tell(member, Relinquish())\n",
+            "            pass\n",
+        ),
+        breaks(
+            "exclusion",
+            "len(self.members), down, cast(Tree, self.topology))",
+            "len(self.members), down, cast(Tree, self.topology)) and (self.me,)",
+        ),
+        breaks(
+            "exclusion",
+            "            self.asked ^= 1 << node\n            self.ask_a_quorum()\n",
+            "            self.asked ^= 1 << node\n",
+            Cluster(3, 1, crashes=1),
+        ),
+    ),
+    *of(
         "ricart-agrawala-broadcast-ordered",
         breaks(
             "exclusion",

@@ -97,6 +97,7 @@ SENSIBLE_IN = {
     ("ricart-agrawala-broadcast", "broadcast_reply"),
     ("ricart-agrawala-implicit-broadcast", "broadcast_reply"),
     ("agrawal-el-abbadi", "down"),
+    ("agrawal-el-abbadi-trees", "down"),
     ("kakugawa", "down"),
     ("maekawa-takeover", "down"),
     ("raymond-echo", "explorer"),

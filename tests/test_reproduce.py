@@ -133,6 +133,18 @@ LINES = {
             "Fig. 6",
         ],
     ),
+    "survey's text": (
+        "Velazquez",
+        [
+            "Lamport: first come",
+            "Ricart-Agrawala: first come",
+            "Helary-Plouzeau-Raynal: first come",
+            "Raymond: first come",
+            "Ricart-Agrawala's token: first come",
+            "Raymond: a piggyback",
+            "Agrawal-El Abbadi: any two",
+        ],
+    ),
     "survey Table 1": (
         "Velazquez",
         [

@@ -240,6 +240,7 @@ FIFO = (
     "the token goes to and fro: 4(n−1)/n messages, on the line as on the tree. If a node "
     "that the token comes by went first, it would be near the paper's curve."
 )
+MAYBE = "The paper does not say whether its simulation did so; the survey proposes it."
 
 
 def figures_4_to_6() -> Iterator[Item]:
@@ -260,6 +261,20 @@ def figures_4_to_6() -> Iterator[Item]:
                 Because(FIFO, Of("C", Near(4 * (n - 1) / n, relative=0.1))),
                 slow=slow,
             )
+            yield Item(
+                SOURCE,
+                f"{figure}: near Raymond's line, with REQUESTs piggybacked on the token",
+                {**same, "curves": "C and E"},
+                Together("E", "C", relative=0.15),
+                partial(piggybacked_line, n, load),
+                remark=MAYBE,
+                slow=slow,
+            )
+
+
+def piggybacked_line(n: int, load: float) -> dict[str, float]:
+    curves = {"C": ("raymond-piggyback", "line"), "E": (NAME, None)}
+    return {key: at_load(*curve, n, load) for key, curve in curves.items()}
 
 
 # Section 2: what the paper says of those that it is compared with

@@ -229,6 +229,33 @@ CHAUDHURI_EDWARD: Words = (
 )
 
 SURVEY: Words = (
+    ("Lamport: first", "5", "Requests are served in a first-come-first-served manner."),
+    (
+        "Ricart-Agrawala: first",
+        "5",
+        "Requests are serviced in a first-come-first-served manner.",
+    ),
+    (
+        "Helary-Plouzeau-Raynal: first",
+        "4",
+        "by the use of logical clocks and are granted in a first-come-first-served manner",
+    ),
+    (
+        "Raymond: first",
+        "4",
+        "to enforce the order of events and requests are granted in a first-come-first",
+    ),
+    (
+        "Ricart-Agrawala's token: first",
+        "4",
+        "Therefore, a first-come-first-served service is not guaranteed.",
+    ),
+    (
+        "Raymond: a piggyback",
+        "4",
+        "A piggyback strategy could be used to reduce the number",
+    ),
+    ("Agrawal-El Abbadi: any", "5", "and can be generalized to arbitrary trees"),
     ("Table 1: Ricart", "Table 1", "Ricart-Agrawala [21] N"),
     ("Table 1: Suzuki-Kasami, N", "Table 1", "Suzuki-Kazami [27] N"),
     (
