@@ -890,7 +890,7 @@ MUTANTS = (
         "suzuki-kasami-bounded",
         breaks(
             "remote error",
-            "return (number + 1) % (self.limit + 2)",
+            "return (number + 1) % self.modulus",
             "return (number + 1) % (self.limit + 1)",
             Cluster(3, (1, 2, 1)),
         ),
@@ -1670,6 +1670,32 @@ MUTANTS = (
             "            self.asked ^= 1 << node\n            self.ask_a_quorum()\n",
             "            self.asked ^= 1 << node\n",
             Cluster(3, 1, crashes=1),
+        ),
+    ),
+    *of(
+        "mishra-srimani-bounded",
+        breaks(
+            "exclusion",
+            "        self.checks |= 1 << j\n        if self.checking:\n",
+            "        if self.checking:\n",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.send(j, RepCritical())\n        self.checks = 0\n",
+            "            pass\n        self.checks = 0\n",
+            THREE,
+        ),
+        breaks("exclusion", "        if self.found:\n", "        if False:\n"),
+        breaks(
+            "exclusion",
+            "if self.privilege is not None or self.expected:",
+            "if self.expected:",
+        ),
+        breaks(
+            "exclusion",
+            '        self.put_off = False\n        self.cancel_timer("token")\n',
+            "        self.put_off = False\n",
         ),
     ),
     *of(

@@ -109,6 +109,7 @@ SENSIBLE_IN = {
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
+    *(("mishra-srimani-bounded", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
     ("chandy-misra", "ask"),
     ("chandy-misra", "ask_fork"),

@@ -165,6 +165,7 @@ LINES = {
             "Table 1: Singhal",
             "Table 1: Naimi-Trehel",
             "Table 1: Nishio",
+            "Table 1: Mishra-Srimani",
         ],
     ),
     "survey Table 2": (

@@ -61,6 +61,7 @@ INDEX: dict[str, Listed] = {
     "raymond-recovery": Listed("raymond-recovery", "raymond_recovery", "Raymond", 1989, "token", "≤ 2D, about log N, when nothing fails", True, "FIFO, a bound on delay, a tree", "topology", ("line", "star", "tree", "tree:K", "edges:1-2,2-3,2-4"), (), "holds", ""),
     "singhal-heuristic": Listed("singhal-heuristic", "singhal_heuristic", "Singhal", 1989, "token", "(N+1)/2 light, N heavy", False, "", "", (), ("lock",), "holds", ""),
     "mishra-srimani": Listed("mishra-srimani", "mishra_srimani", "Mishra, Srimani", 1990, "token", "0 or N when nothing fails", False, "a bound on delay", "", (), (), "holds", ""),
+    "mishra-srimani-bounded": Listed("mishra-srimani-bounded", "mishra_srimani_bounded", "Mishra, Srimani", 1990, "token", "L·N + (N−1) for L entries when nothing fails", False, "a bound on delay", "limit", (), (), "holds", ""),
     "mishra-srimani-coordinator": Listed("mishra-srimani-coordinator", "mishra_srimani_coordinator", "Mishra, Srimani", 1990, "token", "0 or 2 … N when nothing fails", False, "a bound on delay", "", (), (), "holds", ""),
     "nishio-li-manning": Listed("nishio-li-manning", "nishio_li_manning", "Nishio, Li, Manning", 1990, "token", "0 or N when nothing fails", False, "", "", (), (), "holds", ""),
     "chaudhuri-91": Listed("chaudhuri-91", "chaudhuri_91", "Chaudhuri", 1991, "token", "3.5√N light, 4 heavy", False, "", "", (), ("lock",), "holds", ""),

@@ -264,6 +264,7 @@ SURVEY: Words = (
         "L * N + (N - 1) for bounded sequence numbers.",
     ),
     ("Table 1: Nishio", "Table 1", "Nishio [15] N"),
+    ("Table 1: Mishra-Srimani", "Table 1", "Mishra-Srimani [11] L*N+(N-1)"),
     ("Table 1: Mizuno-Neilsen-Rao, binary", "Table 1", "binary tree protocol … avg log N"),
     ("Table 1: Mizuno-Neilsen-Rao, finite", "Table 1", "finite proj. planes avg log N 3"),
     ("Table 1: Mizuno-Neilsen-Rao, modified", "4", "A modified grid-set protocol may be"),

@@ -21,9 +21,32 @@ from peerlock.traces.trace import Kind
 
 
 def items() -> Iterator[Item]:
+    yield from bounded_numbers()
     yield from first_come_first_served()
     yield from piggybacked()
     yield from arbitrary_trees()
+
+
+# Table 1, of Mishra and Srimani
+
+BOUNDED = "mishra-srimani-bounded"
+
+
+def bounded_numbers() -> Iterator[Item]:
+    for n in (5, 10, 20):
+        for limit in (2, 5):
+            scenario = Scenario(BOUNDED, n, 40 * n, Heavy(), limit=limit)
+            yield Item(
+                SOURCE,
+                "Table 1: Mishra-Srimani, L·N+(N−1) for L entries",
+                {"n": n, "load": "heavy", "L": limit},
+                Near(limit * n + n - 1, relative=0.05),
+                partial(for_so_many_entries, scenario, limit),
+            )
+
+
+def for_so_many_entries(scenario: Scenario, entries: int) -> float:
+    return entries * measure.mean(scenario)
 
 
 # First come, first served: a message takes one unit of time
