@@ -149,6 +149,8 @@ def findings() -> Iterator[str]:
     """The rest of what docs/checked.md tells."""
     yield "## The bounds of technical report 869"
     yield checked.section("TR-869, the appendix and section 6.4")
+    yield "## Errors in the papers"
+    yield linked(checked.section("Errors in the papers"), "literature.md")
     yield "## All findings of the searches"
     yield "What the searches showed besides, right or wrong. [What was checked](checked.md)"
     yield "\n".join(f"- {linked(item, 'literature.md')}" for item in checked.findings())

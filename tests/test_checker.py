@@ -290,11 +290,18 @@ TOO_LARGE = {  # for a naive search
     ("raynal-k-of-l", True, 3),
     ("kakugawa", True, 3),
     ("mishra-srimani", False, 3),
+    ("mishra-srimani-bounded", False, 3),
+    ("mishra-srimani-bounded", True, 3),
     ("mishra-srimani-coordinator", False, 3),
     ("mishra-srimani-coordinator", True, 3),
     ("nishio-li-manning", False, 3),
     ("nishio-li-manning", True, 3),
+    ("raymond-echo", False, 3),
+    ("raymond-echo", True, 3),
     ("raymond-k", False, 3),
+    ("ricart-agrawala-delaying", False, 3),
+    ("ricart-agrawala-implicit-broadcast", False, 3),
+    ("ricart-agrawala-insertion", False, 3),
     ("ricart-agrawala-readers-writers", False, 3),
 }
 NAIVE = [

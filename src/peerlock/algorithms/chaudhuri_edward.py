@@ -1,9 +1,9 @@
 """Chaudhuri and Edward, 2004: √n groups, and queues that travel with the token.
 
     P. Chaudhuri, T. Edward.  An O(√n) Distributed Mutual Exclusion Algorithm Using Queue
-    Migration; a first version in the 16th IASTED International Conference on Parallel and
-    Distributed Computing and Systems, 2004, 197-204.  It builds on Banerjee and
-    Chrysanthis, 1996.
+    Migration.  Journal of Universal Computer Science 12(2), 2006, 140-159; a first version
+    in the 16th IASTED International Conference on Parallel and Distributed Computing and
+    Systems, 2004, 197-204.  It builds on Banerjee and Chrysanthis, 1996.
 
 The nodes form √n local groups.  In each a local request collector, the LRC, queues who
 wants in; whoever has the TOKEN and no use for it sends it with this queue to the first in

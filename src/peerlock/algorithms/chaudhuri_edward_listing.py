@@ -1,9 +1,9 @@
 """Chaudhuri and Edward, 2004, as the listing in their appendix has it, error by error.
 
     P. Chaudhuri, T. Edward.  An O(√n) Distributed Mutual Exclusion Algorithm Using Queue
-    Migration, appendix; a first version in the 16th IASTED International Conference on
-    Parallel and Distributed Computing and Systems, 2004, 197-204.  It builds on Banerjee
-    and Chrysanthis, 1996.
+    Migration.  Journal of Universal Computer Science 12(2), 2006, 140-159, appendix; a
+    first version in the 16th IASTED International Conference on Parallel and Distributed
+    Computing and Systems, 2004, 197-204.  It builds on Banerjee and Chrysanthis, 1996.
 
 The listing cannot be run as it stands.  Each piece is the algorithm that was rebuilt from
 the paper's text, with one passage as the listing has it.
