@@ -167,6 +167,8 @@ ROWS = (
     Row("mishra-srimani-bounded", 2, 3),
     Row("mishra-srimani-bounded", 3, 1),
     Row("mishra-srimani-bounded", 2, None, ("--crashes", "0")),
+    Row("srimani-reddy-bounded", 3, "0,2,2"),
+    Row("srimani-reddy-bounded", 4, 1),
     Row("maekawa-relinquish", 3, 2, PLANE),
     Row("maekawa-relinquish", 4, 1, GRID),
     Row("raymond-echo", 3, 2, RING),

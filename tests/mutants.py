@@ -38,6 +38,7 @@ GRID = Cluster(4, 1, "grid")
 LINE = Cluster(3, 1, topology="line")
 FOR_EVER = Cluster(3, None)
 BACK = Cluster(2, 2, crashes=1)
+A_ROUND = Cluster(3, (1, 1, 3))
 MESH = Cluster(4, (1, 1, 1, 0), "grid")
 TRIANGLE = Cluster(4, (0, 1, 1, 1), "triangle-columns")
 
@@ -1697,6 +1698,34 @@ MUTANTS = (
             '        self.put_off = False\n        self.cancel_timer("token")\n',
             "        self.put_off = False\n",
         ),
+    ),
+    *of(
+        "srimani-reddy-bounded",
+        breaks(
+            "deadlock",
+            "            self.spare = tuple(sorted((*self.spare, recorded)))\n",
+            "            pass\n",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "        return 1 <= ahead <= self.limit + 1\n\n\nENTRIES",
+            "        return False\n\n\nENTRIES",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.spare = tuple(rest)\n            self.queue = ()",
+            "            self.queue = ()",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.spare = tuple(rest)\n            self.hand_on((), recorded)",
+            "            self.hand_on((), recorded)",
+            THREE,
+        ),
+        breaks("invariant", "2 * self.limit + 3", "self.limit + 1", A_ROUND),
     ),
     *of(
         "ricart-agrawala-broadcast-ordered",

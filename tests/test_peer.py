@@ -89,6 +89,7 @@ SENSIBLE = {"request", "inquire", "token"}
 SENSIBLE_IN = {
     ("suzuki-kasami", "privilege"),
     ("srimani-reddy", "privilege"),
+    ("srimani-reddy-bounded", "privilege"),
     ("chaudhuri-91", "call"),
     ("chaudhuri-91", "privilege"),  # which passes through
     ("chaudhuri-95", "call"),

@@ -136,6 +136,7 @@ LINES = {
     "survey's text": (
         "Velazquez",
         [
+            "Srimani-Reddy: sequence numbers",
             "Lamport: first come",
             "Ricart-Agrawala: first come",
             "Helary-Plouzeau-Raynal: first come",

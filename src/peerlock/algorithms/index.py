@@ -77,6 +77,7 @@ INDEX: dict[str, Listed] = {
     "raymond-k": Listed("raymond-k", "raymond_k", "Raymond", 1989, "several", "≤ 2(N−1)", False, "", "permits", (), ("semaphore",), "holds", ""),
     "raynal-k-of-l": Listed("raynal-k-of-l", "raynal_k_of_l", "Raynal", 1991, "several", "2(N−1) light, ≤ 3(N−1)", False, "", "units", (), (), "holds", ""),
     "srimani-reddy": Listed("srimani-reddy", "srimani_reddy", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1", False, "", "permits", (), ("semaphore",), "holds", ""),
+    "srimani-reddy-bounded": Listed("srimani-reddy-bounded", "srimani_reddy_bounded", "Srimani, Reddy", 1992, "several", "0 or N … N+k−1, and up to N−1+k more every L requests of a node", False, "", "permits", (), (), "holds", ""),
     "kakugawa": Listed("kakugawa", "kakugawa", "Kakugawa and others", 1993, "several", "3(s−1) light, about 4(ks−1) heavy", True, "FIFO", "permits", (), ("semaphore",), "holds", ""),
     "bouabdallah-laforest": Listed("bouabdallah-laforest", "bouabdallah_laforest", "Bouabdallah, Laforest", 2000, "several", "about log N, and ≤ 2 for each resource", False, "", "resources", (), (), "holds", ""),
     "joung": Listed("joung", "joung", "Joung", 2002, "several", "2(N−1)", False, "", "groups", (), (), "holds", ""),

@@ -26,9 +26,8 @@ is what was measured. The tables of the survey and of the lecture have no delays
 are compared.
 
 Each item names the words that it tests; what no paper says is left out. Not reproduced,
-as it is not built here: the survey's bounded numbers of Srimani and Reddy's algorithm, and
-of Nishio, Li and Manning's the failures of a processor apart from its controller and the
-insertion and removal of nodes."""
+as it is not built here: of Nishio, Li and Manning's algorithm the failures of a processor
+apart from its controller, and the insertion and removal of nodes."""
 
 
 def page(findings: Sequence[Finding], figures: str | None = None) -> str:

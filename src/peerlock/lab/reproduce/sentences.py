@@ -229,6 +229,11 @@ CHAUDHURI_EDWARD: Words = (
 )
 
 SURVEY: Words = (
+    (
+        "Srimani-Reddy: sequence",
+        "6",
+        "Sequence numbers are bounded by the use of a large integer L > N.",
+    ),
     ("Lamport: first", "5", "Requests are served in a first-come-first-served manner."),
     (
         "Ricart-Agrawala: first",

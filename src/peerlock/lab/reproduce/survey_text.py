@@ -7,9 +7,10 @@ from functools import partial
 from itertools import combinations
 from typing import cast
 
+from peerlock.algorithms.suzuki_kasami import Request
 from peerlock.core.topology import Tree, topology
 from peerlock.lab.reproduce import measure
-from peerlock.lab.reproduce.expect import Above, Exactly, Near, Said
+from peerlock.lab.reproduce.expect import Above, AtMost, Exactly, Near, Said
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.survey import SOURCE
 from peerlock.quorums.tree_quorums import tree_quorum
@@ -43,6 +44,21 @@ def bounded_numbers() -> Iterator[Item]:
                 Near(limit * n + n - 1, relative=0.05),
                 partial(for_so_many_entries, scenario, limit),
             )
+
+    for n in (5, 10, 20):
+        yield Item(
+            SOURCE,
+            "Srimani-Reddy: sequence numbers are bounded",
+            {"n": n, "load": "heavy", "L": 2, "k": 2},
+            Said("bounded by L", AtMost(2 * 2 + 2)),
+            partial(highest_number, Scenario("srimani-reddy-bounded", n, 40 * n, Heavy())),
+            remark="Modulo 2L+3: those that are compared are up to L+1 apart.",
+        )
+
+
+def highest_number(scenario: Scenario) -> int:
+    sent = (step.message for step in measure.recorded(scenario) if step.kind is Kind.SEND)
+    return max(message.number for message in sent if isinstance(message, Request))
 
 
 def for_so_many_entries(scenario: Scenario, entries: int) -> float:
