@@ -111,6 +111,33 @@ def harmless(reason: str, old: str, new: str, cluster: Cluster = PAIR) -> Mutant
     return Mutant("", old, new, cluster=cluster, harmless=reason)
 
 
+# Of Mishra and Srimani's checks, whatever the numbers of requests are.
+CHECKS = (
+    breaks(
+        "exclusion",
+        "        self.checks |= 1 << j\n        if self.checking:\n",
+        "        if self.checking:\n",
+        THREE,
+    ),
+    breaks(
+        "exclusion",
+        "            self.send(j, RepCritical())\n        self.checks = 0\n",
+        "            pass\n        self.checks = 0\n",
+        THREE,
+    ),
+    breaks("exclusion", "        if self.found:\n", "        if False:\n"),
+    breaks(
+        "exclusion",
+        "if self.privilege is not None or self.expected:",
+        "if self.expected:",
+    ),
+    breaks(
+        "exclusion",
+        '        self.put_off = False\n        self.cancel_timer("token")\n',
+        "        self.put_off = False\n",
+    ),
+)
+
 MUTANTS = (
     *of(
         "central",
@@ -231,7 +258,7 @@ MUTANTS = (
         "maekawa",
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
         breaks("deadlock", "self.overtaken(node)", "pass", GRID),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
             "        for member in nodes_in(self.inquiring_members):\n"
@@ -512,7 +539,7 @@ MUTANTS = (
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
         breaks("deadlock", "self.overtaken(node)", "pass", Cluster(4, 1)),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
             "sorted((*self.waiting_queue, self.locking))",
@@ -536,7 +563,7 @@ MUTANTS = (
             THREE,
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
         harmless(
             "with an even number of votes a majority is larger, but any two still meet",
@@ -1182,29 +1209,7 @@ MUTANTS = (
     ),
     *of(
         "mishra-srimani",
-        breaks(
-            "exclusion",
-            "        self.checks |= 1 << j\n        if self.checking:\n",
-            "        if self.checking:\n",
-            THREE,
-        ),
-        breaks(
-            "exclusion",
-            "            self.send(j, RepCritical())\n        self.checks = 0\n",
-            "            pass\n        self.checks = 0\n",
-            THREE,
-        ),
-        breaks("exclusion", "        if self.found:\n", "        if False:\n"),
-        breaks(
-            "exclusion",
-            "if self.privilege is not None or self.expected:",
-            "if self.expected:",
-        ),
-        breaks(
-            "exclusion",
-            '        self.put_off = False\n        self.cancel_timer("token")\n',
-            "        self.put_off = False\n",
-        ),
+        *CHECKS,
         breaks(
             "exclusion",
             "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
@@ -1588,8 +1593,8 @@ MUTANTS = (
         breaks("remote error", "        self.locked_members ^= 1 << member\n", "", MESH),
         breaks(
             "deadlock",
-            "            self.relinquish(sender)\n\n    def receive_request",
-            "            pass\n\n    def receive_request",
+            "            self.relinquish(sender)\n\n    def let_wait",
+            "            pass\n\n    def let_wait",
             MESH,
         ),
         harmless(
@@ -1675,29 +1680,7 @@ MUTANTS = (
     ),
     *of(
         "mishra-srimani-bounded",
-        breaks(
-            "exclusion",
-            "        self.checks |= 1 << j\n        if self.checking:\n",
-            "        if self.checking:\n",
-            THREE,
-        ),
-        breaks(
-            "exclusion",
-            "            self.send(j, RepCritical())\n        self.checks = 0\n",
-            "            pass\n        self.checks = 0\n",
-            THREE,
-        ),
-        breaks("exclusion", "        if self.found:\n", "        if False:\n"),
-        breaks(
-            "exclusion",
-            "if self.privilege is not None or self.expected:",
-            "if self.expected:",
-        ),
-        breaks(
-            "exclusion",
-            '        self.put_off = False\n        self.cancel_timer("token")\n',
-            "        self.put_off = False\n",
-        ),
+        *CHECKS,
     ),
     *of(
         "srimani-reddy-bounded",

@@ -46,7 +46,7 @@ from peerlock.algorithms.maekawa import (
     Request,
     Timestamp,
 )
-from peerlock.core.peer import NodeId, RemoteError
+from peerlock.core.peer import NodeId
 
 
 @dataclass(eq=False)
@@ -56,16 +56,6 @@ class MaekawaRelinquish(Maekawa):
     def receive_inquire(self, sender: NodeId, message: Inquire) -> None:
         if not self.inside and self.locked_members >> sender & 1:
             self.relinquish(sender)
-
-    def receive_request(self, sender: NodeId, message: Request) -> None:
-        request = (message.sequence_number, sender)
-        if any(node == sender for _, node in self.waiting_queue):
-            raise RemoteError(f"{sender} requests again before it has released")
-        self.highest_sequence_number = max(self.highest_sequence_number, request[0])
-        if self.locking is None:
-            self.lock_for(request)
-        else:
-            self.let_wait(request, self.locking)
 
     def let_wait(self, request: Timestamp, locking: Timestamp) -> None:
         self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))
