@@ -29,7 +29,7 @@ def test_the_exhibit_shows_the_verdict(entry: Algorithm) -> None:
     assert (violation.loop_from is not None) == (entry.exhibit.requests is None)
     if entry.quotes:
         steps = violation.depth if violation.loop_from is None else violation.loop_from
-        assert f"after {steps} steps" in told_of(entry.name)
+        assert f"after {steps} step" in told_of(entry.name)
 
 
 def told_of(name: str) -> str:
