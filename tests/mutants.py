@@ -113,18 +113,6 @@ def harmless(reason: str, old: str, new: str, cluster: Cluster = PAIR) -> Mutant
 
 # Of Mishra and Srimani's checks, whatever the numbers of requests are.
 CHECKS = (
-    breaks(
-        "exclusion",
-        "        self.checks |= 1 << j\n        if self.checking:\n",
-        "        if self.checking:\n",
-        THREE,
-    ),
-    breaks(
-        "exclusion",
-        "            self.send(j, RepCritical())\n        self.checks = 0\n",
-        "            pass\n        self.checks = 0\n",
-        THREE,
-    ),
     breaks("exclusion", "        if self.found:\n", "        if False:\n"),
     breaks(
         "exclusion",
@@ -136,6 +124,12 @@ CHECKS = (
         '        self.put_off = False\n        self.cancel_timer("token")\n',
         "        self.put_off = False\n",
     ),
+    breaks(
+        "exclusion",
+        "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
+        "            pass\n",
+    ),
+    breaks("exclusion", "        self.broadcast(PrivilegeCheck())\n", ""),
 )
 
 MUTANTS = (
@@ -1209,12 +1203,19 @@ MUTANTS = (
     ),
     *of(
         "mishra-srimani",
-        *CHECKS,
         breaks(
             "exclusion",
-            "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
-            "            pass\n",
+            "        self.checks |= 1 << j\n        if self.checking:\n",
+            "        if self.checking:\n",
+            THREE,
         ),
+        breaks(
+            "exclusion",
+            "            self.send(j, RepCritical())\n        self.checks = 0\n",
+            "            pass\n        self.checks = 0\n",
+            THREE,
+        ),
+        *CHECKS,
         breaks(
             "deadlock",
             "            self.put_off = True\n"

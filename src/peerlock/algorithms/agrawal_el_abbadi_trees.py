@@ -1,4 +1,4 @@
-"""Agrawal and El Abbadi, 1991, on any tree: ask a path, and go round those who are down.
+"""Agrawal and El Abbadi, 1991, on any tree: ask a path, and go round nodes that are down.
 
     D. Agrawal, A. El Abbadi.  An Efficient and Fault-Tolerant Solution for Distributed
     Mutual Exclusion.  ACM Transactions on Computer Systems 9(1), February 1991, 1-20; here

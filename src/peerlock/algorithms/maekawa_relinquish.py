@@ -1,4 +1,4 @@
-"""Mühl's lecture on Maekawa: who is asked relinquishes unless it is inside, without FAILED.
+"""Mühl's lecture on Maekawa: a node that is asked relinquishes, unless it is inside.
 
     G. Mühl.  Distributed Algorithms: Mutual Exclusion.  Lecture slides, University of
     Rostock; after M. Maekawa, ACM Transactions on Computer Systems 3(2), May 1985, 145-159.

@@ -89,7 +89,7 @@ class RaymondEcho(Raymond):
 
     def receive_explorer(self, j: NodeId, message: Explorer) -> None:
         if j not in self.topology.neighbours(self.me):
-            raise RemoteError(f"{j} is no neighbour")
+            raise RemoteError(f"{j} is not a neighbour")
         if message.wave > self.wave:
             self.join(message.wave, j)
         elif message.wave == self.wave:

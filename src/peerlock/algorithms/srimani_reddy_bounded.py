@@ -159,7 +159,7 @@ class SrimaniReddyBounded(SrimaniReddy):
         return 1 <= ahead <= self.limit + 1
 
     def hand_on(self, queue: tuple[NodeId, ...], recorded: Numbers) -> None:
-        """Queue whoever waits, and send the token to the first; or keep it."""
+        """Queue all that wait, and send the token to the first; or keep it."""
         queue += tuple(j for j in self.members if self.waits(j) and j not in queue)
         if queue:
             first, *rest = queue
