@@ -58,17 +58,23 @@ def write(book: Book, measured: Measured) -> None:
 
 
 def linked(text: str, page: str) -> str:
-    """Where an algorithm is named in code, or its class, there is a way to its page."""
+    """An algorithm that is named in code, or its class, becomes a link to its page.
+
+    "Below" is where the class stands in the file, and not on the page.
+    """
     names = {a.peer.__name__: a.name for a in CATALOGUE} | {
         a.name: a.name for a in CATALOGUE
     }
 
     def link(code: re.Match[str]) -> str:
         name = names.get(code[1])
-        here = name is None or path_of(name) == page
-        return code[0] if here or name is None else f"[{name}]({up(page)}{path_of(name)})"
+        if name is None:
+            return code[0]
+        if path_of(name) == page:
+            return f"`{code[1]}`"
+        return f"[{name}]({up(page)}{path_of(name)})"
 
-    return re.sub(r"`([^`]+)`", link, text)
+    return re.sub(r"`([^`]+)`(?: below)?", link, text)
 
 
 def path_of(name: str) -> str:

@@ -70,7 +70,7 @@ def group_of(entry: Algorithm) -> str:
         return ON_PURPOSE
     names = entry.source.removesuffix(", TR-869")
     report = ", technical report 869" if names != entry.source else ""
-    return f"{names.replace(', ', ' and ')}{report}, {entry.year}"
+    return f"From {names.replace(', ', ' and ')}{report}, {entry.year}"
 
 
 def piece(book: Book, entry: Algorithm, found: Wrong) -> str:
