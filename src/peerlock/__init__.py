@@ -39,7 +39,7 @@ __all__ = [
     "sync",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Where the names above are, for those not in `peerlock.api.errors`; as for type checkers.
 _HOMES = {
