@@ -36,7 +36,7 @@ NEXT = """\
   you need the fence.
 - *How do I configure it?* [Settings](knobs.md), [the command line](commands.md),
   [the Python API](api.md), [many machines](cluster.md).
-- *Which algorithm suits my network and load?* [All of them compared](compare.md), by
+- *Which algorithm suits my network and load?* [All algorithms compared](compare.md), by
   measurement; `peerlock advise` does it for your own numbers.
 - *How does the algorithm in my textbook work?* A page for each, with a drawn run:
   [permission](permission.md), [token](token.md), [several at a time](several.md).

@@ -206,7 +206,7 @@ def test_help_is_asked_for(line: str) -> None:
         ("--nonblock=yes x true", "--nonblock takes no value, got 'yes'"),
         ("-n- x true", "-n takes no value, got '-'"),
         ("--nonblok x true", "did you mean --nonblock?"),
-        ("-nq x true", "there is no option '-q'"),
+        ("-nq x true", "unknown option '-q'"),
         ("-w inf x true", "invalid -w 'inf': use a number of seconds, 0 or more"),
         ("--permits -1 x true", "invalid --permits '-1': use a whole number, 1 or more"),
     ],

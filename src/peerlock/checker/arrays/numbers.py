@@ -74,7 +74,7 @@ class Numbers:
         return self._slots.nbytes * 2 if grown else 0
 
     def close(self) -> None:
-        """Give up the table: no key is looked up any more."""
+        """Drop the table: no key is looked up any more."""
         self._slots = np.empty(0, np.uint32)
 
     def number(self, words: Words) -> tuple[NDArray[np.uint32], Index]:
