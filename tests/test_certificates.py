@@ -555,10 +555,10 @@ def test_the_command_says_when_one_has_expired(
     [
         (["issue", "db1"], "there is no peerlock-certs/ca.pem; peerlock certs init"),
         (["init", "--rotate"], "there is no peerlock-certs/ca.pem"),
-        (["init", "--force", "--retire"], "three different things"),
+        (["init", "--force", "--retire"], "exclude each other"),
         (["init", "--days", "0"], "at least 1 day"),
-        (["issue", "10.0.0.300"], "'10.0.0.300' looks like an IPv4 address, and is none"),
-        (["issue", "db1", "--address", "10.0.1"], "'10.0.1' looks like an IPv4 address"),
+        (["issue", "10.0.0.300"], "invalid IPv4 address '10.0.0.300'"),
+        (["issue", "db1", "--address", "10.0.1"], "invalid IPv4 address '10.0.1'"),
         (["show", "nothing.pem"], "there is no nothing.pem"),
         (["show", "key.pem"], "key.pem is no certificate but a key"),
     ],

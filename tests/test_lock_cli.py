@@ -127,8 +127,8 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("x",), 64, "say what to run"),
-        ((), 64, "which lock?"),
+        (("x",), 64, "missing command"),
+        ((), 64, "missing lock name"),
         (("x", "-w", "soon", "--", "true"), 64, "soon"),
         (("x", "-w", "-1", "--", "true"), 64, "-1"),
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
@@ -145,7 +145,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "--lease", "0.001", "--", "true"), 64, "0.1 or more"),
         (("x", "--lease", "inf", "--", "true"), 64, "number of seconds"),
         (("x", "--cluster", "memory://x", "--", "true"), 64, "within one process"),
-        (("x", "--cluster", "nowhere", "--", "true"), 64, "names no cluster"),
+        (("x", "--cluster", "nowhere", "--", "true"), 64, "invalid cluster"),
         (("x", "--cluster", "sqlite:///no/such/file", "--", "true"), 69, "no directory"),
         (("", "true"), 64, "characters"),
         (("x", "no-such-command"), 69, "no-such-command"),
@@ -313,7 +313,10 @@ def test_joining_is_not_waited_for_any_longer(
     etcd.pause()
     done = apart.run("lock", "--insecure", *options, "x", "--", "echo", "in")
     assert (done.returncode, done.stdout) == (69, "")
-    assert done.stderr == f"peerlock: the cluster did not let us in within {within} s\n"
+    assert (
+        done.stderr
+        == f"peerlock: the cluster is unreachable: joining took longer than {within} s\n"
+    )
 
 
 def test_what_joining_took_is_not_waited_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -323,7 +323,7 @@ def shown_by(node: LockNode) -> Files:
 @pytest.mark.parametrize(
     ("reach", "text"),
     [
-        (Reach(insecure=True, certificates="x"), "either certificates or insecure"),
+        (Reach(insecure=True, certificates="x"), "exclude each other"),
         (Reach(insecure=True, listen="a/b:1"), "is no address; write HOST:PORT"),
         (Reach(insecure=True, listen="h:99999"), "is no address"),
         (Reach(insecure=True, listen="h:port"), "is no address"),

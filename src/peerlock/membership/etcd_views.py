@@ -102,7 +102,7 @@ class Views:
         return Snapshot(known, nothing_new, term_of(answer))
 
     async def change(self, proposal: Proposal, patience: float) -> Snapshot:
-        """Until nothing is left to change; whoever is overtaken looks again."""
+        """Repeats until nothing is left to change, reading again after each conflict."""
         given_up = now() + patience
         snapshot = await self.snapshot(patience)
         while change := self._proposed(proposal, snapshot):
