@@ -327,7 +327,7 @@ def taken() -> Iterator[str]:
     ("options", "code", "words"),
     [
         (("--metrics", "nowhere:x"), 2, "nowhere:x"),
-        (("--metrics", "127.0.0.1:99999"), 2, "is no address"),
+        (("--metrics", "127.0.0.1:99999"), 2, "invalid address"),
         (("--metrics", "TAKEN"), 2, "TAKEN: Address already in use"),
         (("--metrics", "no.such.host.invalid:1"), 2, "no.such.host.invalid"),
         (("--lease", "0"), 2, "0.1 or more"),
