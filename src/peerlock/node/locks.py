@@ -1,4 +1,4 @@
-"""One named lock, as one node sees it: who holds and waits here, and its algorithm."""
+"""One named lock at one node: its local holders and waiters, and its algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOLDING, RELEASED = State.HOLDING, State.RELEASED
 
 
 class Others:
-    """What a probe has heard so far of others who use the name."""
+    """The answers to a probe so far, from other members of the circle."""
 
     __slots__ = ("epoch", "readers", "unheard", "users")
 
@@ -48,7 +48,7 @@ class Others:
 
 
 class Waiter:
-    """Somebody local who asks, and then holds.  Hosts say in a subclass what follows.
+    """A local user that waits, and then holds.  Hosts define in a subclass what follows.
 
     What a host does in an `on_…` method must not call the node.
     """
@@ -70,7 +70,7 @@ class Waiter:
         """It holds now."""
 
     def on_refused(self, why: str) -> None:
-        """The cluster uses the name in another way."""
+        """The cluster uses the name on other terms."""
 
     def on_lost(self) -> None:
         """It holds no longer, through no fault of its own."""
