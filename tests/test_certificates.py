@@ -472,7 +472,7 @@ def test_the_strictest_reading_of_the_standard_takes_them(
 @pytest.mark.parametrize(
     ("host", "settings", "text"),
     [
-        ("db3", {"days": 0}, "at least 1 day"),
+        ("db3", {"days": 0}, "use 1 or more"),
         ("db3", {"days": 4000}, "the authority ends on"),
         ("db3", {"days": 10**9}, "too many for a date"),
         ("../db3", {}, "neither a host name nor an IP address"),
@@ -556,7 +556,7 @@ def test_the_command_says_when_one_has_expired(
         (["issue", "db1"], "there is no peerlock-certs/ca.pem; peerlock certs init"),
         (["init", "--rotate"], "there is no peerlock-certs/ca.pem"),
         (["init", "--force", "--retire"], "exclude each other"),
-        (["init", "--days", "0"], "at least 1 day"),
+        (["init", "--days", "0"], "use 1 or more"),
         (["issue", "10.0.0.300"], "invalid IPv4 address '10.0.0.300'"),
         (["issue", "db1", "--address", "10.0.1"], "invalid IPv4 address '10.0.1'"),
         (["show", "nothing.pem"], "there is no nothing.pem"),

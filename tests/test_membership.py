@@ -495,7 +495,7 @@ def test_what_would_name_another_file(url: str, what: str) -> None:
 
 @pytest.mark.parametrize("lease", [0, -1, 1e-3, float("nan"), float("inf"), True, "3"])
 def test_a_lease_is_a_time_that_can_be_kept(lease: Any) -> None:
-    with pytest.raises(UsageError, match=r"number of seconds, 0.1 or more, .*; not "):
+    with pytest.raises(UsageError, match=r"number of seconds, 0.1 or more, .*; got "):
         engine_for("memory://x", lease)
 
 

@@ -84,7 +84,7 @@ def _explore(
 
 
 def _outgrown(search: Exploration, large: int | None) -> bool:
-    """Whether the next layer has so many states that arrays are faster."""
+    """Whether the next layer is large enough for arrays to be faster."""
     done = search.exhausted or search.cut or search.breach is not None
     return large is not None and not done and search.size - search.layers[-1] > large
 

@@ -119,7 +119,7 @@ def _busiest(
     begin: int,
     poll: Poll,
 ) -> Fraction:
-    """Of the busy periods that begin after so many entries: the longest way to rest."""
+    """Of the busy periods that begin after this many entries: the longest way to rest."""
     arrows, first = search.arrows, _bounds(search)
     sent = [-1] * len(order)  # messages since the beginning, if there was one
     most = Fraction(0)

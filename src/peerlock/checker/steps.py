@@ -220,7 +220,7 @@ def too_many(inside: set[NodeId], entering: NodeId) -> Breach:
 def stuck(waiting: set[NodeId], helped: bool) -> Breach:
     waits = f"{listed(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
     if helped:
-        text = f"starvation: {waits}, and nothing happens until somebody else asks"
+        text = f"starvation: {waits}, and nothing happens until another node asks"
         return Breach("starvation", min(waiting), text)
     text = f"deadlock: {waits}, and nothing more can happen"
     return Breach("deadlock", min(waiting), text)

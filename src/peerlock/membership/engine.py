@@ -61,7 +61,7 @@ class Engine(Protocol):
         """Be a member no longer."""
 
     async def read(self) -> View:
-        """The members, for somebody who is none; nothing is changed."""
+        """The members, for a process that is not a member; nothing is changed."""
 
     def abandon(self) -> None:
         """In a forked child: it must not keep its parent in."""

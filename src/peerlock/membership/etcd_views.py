@@ -80,8 +80,8 @@ class Views:
         self.is_member, self.gone_since = False, None
 
     async def snapshot(self, patience: float) -> Snapshot:
-        """By a range, not by a transaction: etcd before 3.5.5 ends with a panic if whoever
-        asked for one that only reads is gone before the answer."""
+        """By a range, not by a transaction: etcd before 3.5.5 panics if the
+        client of a read-only transaction is gone before the answer."""
         floor = self._floor
         answer = await self._read(patience)
         return await self._seen(answer, answer.get("kvs", []), floor, patience)

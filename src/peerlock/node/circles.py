@@ -360,7 +360,7 @@ class Circles:
         self._call(lock, place + 1)
 
     def _call(self, lock: Lock, place: int) -> None:
-        """Say that it is the turn of this place, or of everybody."""
+        """Announce the turn of this place, or of all members."""
         name, epoch, order = lock.name, lock.epoch, lock.order
         if place == len(order):
             for member in lock.circle.members:
@@ -391,7 +391,7 @@ class Circles:
     def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
         order = lock.order
         if not order or sender not in (order[0], order[-1]):
-            raise RemoteError(f"{sender} cannot say that everybody may ask")
+            raise RemoteError(f"{sender} cannot say that all may request")
         lock.said.add(sender)
         if lock.said == {order[0], order[-1]}:
             lock.running, lock.order = True, ()
@@ -414,7 +414,7 @@ class Circles:
 
         def wires(me: NodeId) -> Wires:
             def send(to: NodeId, message: Any) -> None:
-                if not 0 < to <= last or to == me:  # somebody has told it nonsense
+                if not 0 < to <= last or to == me:  # it was sent invalid content
                     self._statistics.remote_errors += 1
                     return
                 said = ToPeer(name, epoch, algorithm, me, to, message)
@@ -472,7 +472,7 @@ class Circles:
                     if slot.peer.me != origin:
                         slot.peer.receive(origin, message.message)
         except NONSENSE as error:
-            raise RemoteError(f"{origin} sends what makes no sense: {error}") from None
+            raise RemoteError(f"{origin} sends an invalid message: {error}") from None
         self.turnstile.serve(lock)
 
     # What the node asks

@@ -207,7 +207,7 @@ class Homes:
             else:
                 self._reform(entry)
 
-    # Who uses what
+    # Which members use which names
 
     def _add(self, name: str) -> Entry:
         entry = self._entries[name] = Entry(name)

@@ -11,7 +11,7 @@ has itself seen:
 
 - A home counts its reign from the view with which it became the home.
 - A member that has seen another home of a name takes nothing from reigns before that
-  (`floor`), whoever's they are.  A member that has not seen one has told no other home
+  (`floor`), of whichever member.  A member that has not seen one has told no other home
   anything, so it has nothing to fear from the older reign.
 - If a home has missed views in which it was not the home, members that have seen those say
   so, and it begins a new reign (`begin_anew`).
@@ -76,7 +76,7 @@ class Succession:
         return True
 
     def forget(self) -> None:
-        """We are out; whoever we come back as has seen nothing yet."""
+        """This member is out; the member that it becomes next has seen nothing yet."""
         self._periods.clear()
 
     def begin_anew(self, view: View) -> None:

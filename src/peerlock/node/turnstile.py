@@ -214,7 +214,7 @@ class Turnstile:
             if slot is None or not holder.demand.shared:
                 slot = next(slots)
                 self._request(slot, holder.demand.shared)
-                slot.started = True  # and nothing left: whoever waits must ask
+                slot.started = True  # and nothing left: waiters must request
             holder.slot = slot
             slot.users += 1
 
@@ -330,7 +330,7 @@ class Turnstile:
             if slot.here and slot.left and slot.shared == shared:
                 if slot.users and not shared:
                     continue
-                # Whoever comes first after a grant is let in, however late it is.
+                # The first user after a grant is granted, however late it is.
                 if slot.left == self._knobs.hand_overs or self._clock() < slot.until:
                     return slot
         return None

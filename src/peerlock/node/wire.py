@@ -62,7 +62,7 @@ class Formed(NamedTuple):
 
 class Opened(NamedTuple):
     """From the home: an epoch begins.  Holders enter and waiters ask in the given order,
-    then everybody may."""
+    then all members may."""
 
     view: int
     name: str
@@ -141,7 +141,7 @@ class Next(NamedTuple):
 
 
 class Go(NamedTuple):
-    """From the first and from the last in that order: everybody may ask."""
+    """From the first and from the last in that order: all members may request."""
 
     name: str
     epoch: Epoch

@@ -20,7 +20,7 @@ Votes = tuple[int, ...]  # votes[i - 1] are those of node i
 
 ENTRY = 100  # bytes that a count takes, however small it is
 UNIT = 2_500  # bytes of counts to a unit of effort
-AT_ONCE = 20  # of all the effort one part in so many may be in memory at a time
+AT_ONCE = 20  # at most one part in this many of all the effort is in memory at a time
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Numbers:
         return tuple(word.values for word in self._keys)
 
     def grows_by(self, more: int) -> int:
-        """How many bytes more the table takes if so many keys are added."""
+        """How many bytes more the table takes if this many keys are added."""
         grown = self._bits_for(len(self) + more) > self._bits
         return self._slots.nbytes * 2 if grown else 0
 
