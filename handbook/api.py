@@ -61,7 +61,7 @@ lines of a trace.
 
 # The classes of both faces, and what users may use of each, in this order.
 SURFACE = {
-    "LockNode": ("lock", "semaphore", "statistics", "leave", "keeps_us_in"),
+    "LockNode": ("lock", "locks", "semaphore", "statistics", "leave", "keeps_us_in"),
     "Lock": ("acquire", "try_acquire", "release", "locked"),
     "Grant": ("name", "fence", "is_lost", "lost", "release"),
 }

@@ -57,7 +57,7 @@ KINDS = {
     "nodes (Kumar).",
     "cyclic": "One set of numbers whose differences are all numbers, moved round the ring: "
     "all nodes alike, whichever N (Luk and Wong).",
-    "paths": "A path across a lattice and one down it; nodes are its edges (Naor and Wool).",
+    "paths": "A path across a lattice and one down; nodes are its edges (Naor and Wool).",
     "masking": "Enough nodes that any two quorums share more honest nodes than there are "
     "liars, up to (N − 1)/4 of these (Malkhi and Reiter).",
     "masking-grid": "Rows and columns of a square that do the same for fewer liars.",

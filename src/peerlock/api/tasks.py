@@ -348,7 +348,7 @@ class LockNode:
         algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Locks[Grant]:
-        """All of them, or none; in whichever order others name them, without deadlock."""
+        """Several locks: all of them or none, without deadlock, in whichever order."""
 
         def handle(name: str, timeout: float | None) -> Lock:
             wanted = asked_for(name, algorithm, 0, shared)

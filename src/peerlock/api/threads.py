@@ -296,7 +296,7 @@ class LockNode:
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
     ) -> BlockingLocks[Grant]:
-        """All of them, or none; in whichever order others name them, without deadlock."""
+        """Several locks: all of them or none, without deadlock, in whichever order."""
 
         def handle(name: str, timeout: float | None) -> Lock:
             return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)

@@ -132,7 +132,7 @@ def check(paths: tuple[Path, ...], as_json: bool, everywhere: bool, **options: A
     for path in written:
         assert shown is not None
         write_trace(shown, path)
-    with exit_with(INTERRUPTED if watch.interrupted else exit_code(report)):
+    with exit_with(exit_code(report, watch.interrupted)):
         if as_json:
             print_json(as_keys(report, watch.seconds))
         else:
@@ -190,10 +190,12 @@ def parse_requests(text: str) -> int | tuple[int, ...]:
     return counts[0] if len(counts) == 1 else counts
 
 
-def exit_code(report: Verdict) -> int:
+def exit_code(report: Verdict, interrupted: bool) -> int:
     if report.violation is not None:
         return VIOLATED
-    return HOLDS if report.complete else CUT_SHORT
+    if report.complete:
+        return HOLDS
+    return INTERRUPTED if interrupted else CUT_SHORT
 
 
 GRACE = 1.02  # of the time limit, until the alarm

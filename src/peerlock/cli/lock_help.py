@@ -45,10 +45,10 @@ lock_command = Unparsed(
 
     The command has the fence of its grant in PEERLOCK_FENCE and the name of the lock in
     PEERLOCK_NAME; for several locks, in the order of their names on the command line,
-    separated by commas.  It inherits stdin, stdout and stderr, and receives the signals that
-    peerlock receives.  peerlock exits with the exit code of the command, or with 128 + N if
-    signal N ended it.  Processes that the command leaves behind in the background keep the
-    lock, and peerlock waits for them, unless -o is given.
+    separated by commas.  It inherits stdin, stdout and stderr, and receives the signals
+    that peerlock receives.  peerlock exits with the exit code of the command, or with
+    128 + N if signal N ended it.  Processes that the command leaves behind in the
+    background keep the lock, and peerlock waits for them, unless -o is given.
 
     Joining counts towards the timeout, but is always allowed at least 3 seconds, also with
     -n.  If it takes longer, the cluster is considered unreachable.

@@ -114,8 +114,8 @@ class Request(NamedTuple):
 def parse(arguments: list[str]) -> Request | None:
     """None if help is requested.  Options may stand before and after a name.
 
-    What follows `--` is the command, and all names stand before it.  Without `--`, the first
-    word is the name, and what follows it and its options is the command.
+    What follows `--` is the command, and all names stand before it.  Without `--`, the
+    first word is the name, and what follows it and its options is the command.
     """
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
     line = Line((*OPTIONS, HELP), arguments)

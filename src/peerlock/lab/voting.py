@@ -6,7 +6,8 @@ than the busiest node's load.  If there is one, it was missing, and is added; if
 none, the solution is the best over all of them.  P. C. Gilmore, R. E. Gomory, "A Linear
 Programming Approach to the Cutting-Stock Problem", 1961.
 
-Nodes with equal votes are alike, so a set is given by how many it has of each number of votes.
+Nodes with equal votes are alike, so a set is given by how many it has of each number of
+votes.
 """
 
 from __future__ import annotations

@@ -124,8 +124,9 @@ class Circles:
             self._idle.pop(lock, None)
 
     def rest(self, lock: Lock, used: bool) -> None:
-        """No user here uses it, for now.  If it was not used until just now, it has rested since
-        it was: other members may have formed its circle anew many times meanwhile."""
+        """No user here uses it, for now.  If it was not used until just now, it has
+        rested since it was: other members may have formed its circle anew many times
+        meanwhile."""
         if used or lock not in self._idle_for_longer:
             self._idle[lock] = None
 

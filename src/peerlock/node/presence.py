@@ -33,11 +33,11 @@ The rules:
     closes them is treated alike.
  8. *Connections belong to one membership*: others know a process that joins again under
     another number, so its connections are made anew.
- 9. *Ticks never cease*, whatever fails: the next one is set before anything else is done.
-    A step that fails in the middle counts as the end of the lease, because it is not known
+ 9. *Ticks never cease*, whatever fails: the next one is set before anything else is done. A
+    step that fails in the middle counts as the end of the lease, because it is not known
     how much of it was done.
-10. *An idle member rests*: its ticks are far apart.  Its host calls `stir` when the node was
-    used or talked to meanwhile; an error of the engine ends the rest.
+10. *An idle member rests*: its ticks are far apart.  Its host calls `stir` when the node
+    was used or talked to meanwhile; an error of the engine ends the rest.
 """
 
 from __future__ import annotations

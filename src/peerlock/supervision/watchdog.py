@@ -80,7 +80,8 @@ class Watchdog:
         Keeper(theirs, command).watch()
 
     def run(self, fence: str, keeps_us_in: int | None, keep_for_all: bool) -> None:
-        """Start the command.  `keep_for_all`: it ends when all that inherited have ended."""
+        """Start the command.  `keep_for_all`: it ends when all that inherited have
+        ended."""
         descriptors = [] if keeps_us_in is None else [keeps_us_in]
         with suppress(OSError):  # it was killed, and the watchdog lives
             socket.send_fds(self._box, [b"!"], descriptors)
