@@ -654,3 +654,9 @@ def test_the_status_of_a_cluster_within_another_process_is_not_known(peerlock: A
 
 def test_status_takes_no_options_that_it_cannot_use(peerlock: Any) -> None:
     assert "--listen" not in peerlock("status", "--help").out
+
+
+def test_more_nodes_than_a_quorum_system_can_be_built_for(peerlock: Any) -> None:
+    done = peerlock("quorums", "plane", "-n", 100_000)
+    assert done.code == 2
+    assert "use at most 20,000" in done.err

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -141,6 +141,12 @@ def progress(what: str, total: int) -> Iterator[Progress]:
     ) as bar:
         bar.add_task(what, total=total)
         yield bar
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """A spinner on a terminal, for work whose length is not known; nothing in a pipe."""
+    err = Console(stderr=True)
+    return err.status(what) if err.is_terminal else nullcontext()
 
 
 def must_be_writable(path: Path) -> None:

@@ -124,19 +124,23 @@ def of_bicoterie(bicoterie: Bicoterie) -> Paired:
 # In words
 
 
-def show(made: QuorumSystem | Paired, found: Availability, up: float) -> None:
-    out = console()
+def show(made: QuorumSystem | Paired, lines: Sequence[str]) -> None:
+    """The sets in a table, and the `summary` below it."""
     if isinstance(made, Paired):
         asked, told = made.halves
         show_table([f"{asked.verb}s", f"{told.verb}s"], [asked.sets, told.sets])
-        out.print("\n" + "\n".join(pair_lines(made)))
-        what = f"a set to {asked.verb} and one to {told.verb} are"
-        lines = worth_lines(made.entry, found, up, what)
     else:
         show_table(["asks"], [made.quorums])
-        out.print(f"\n{meeting(made)}, {character(made)}{dominated(made, found)}")
-        lines = worth_lines(made, found, up, "a quorum is")
-    out.print("\n".join(lines))
+    console().print("\n" + "\n".join(lines))
+
+
+def summary(made: QuorumSystem | Paired, found: Availability, up: float) -> list[str]:
+    if isinstance(made, Paired):
+        asked, told = made.halves
+        what = f"a set to {asked.verb} and one to {told.verb} are"
+        return [*pair_lines(made), *worth_lines(made.entry, found, up, what)]
+    first = f"{meeting(made)}, {character(made)}{dominated(made, found)}"
+    return [first, *worth_lines(made, found, up, "a quorum is")]
 
 
 def show_table(headings: Sequence[str], columns: Sequence[Sequence[Quorum]]) -> None:

@@ -14,6 +14,7 @@ from peerlock.cli.output import (
     nodes_option,
     permits_option,
     print_json,
+    working,
 )
 from peerlock.cli.quorum_report import (
     Paired,
@@ -22,6 +23,7 @@ from peerlock.cli.quorum_report import (
     of_bicoterie,
     of_structure,
     show,
+    summary,
 )
 from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
@@ -36,6 +38,7 @@ from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import weighted
 
 AGREEMENT, STRUCTURE, BICOTERIE = "agreement:", "sanders:", "bicoterie:"
+MOST_NODES = 20_000  # beyond that, building a system takes too long
 KINDS = (
     *SYSTEMS,
     "k-coterie",
@@ -116,17 +119,21 @@ def quorums(
       bicoterie:read-few            read a third, write two thirds
       bicoterie:grid                read one of each column, write a column, too
     """
-    made = chosen(kind, nodes, permits, votes)
-    system = made.entry if isinstance(made, Paired) else made
+    if nodes > MOST_NODES:
+        raise UsageError(f"invalid --nodes {nodes}: use at most {MOST_NODES:,}")
     if path is not None:
         must_be_a_figure(path)
-    found = availability(system)
+    with working(f"computing quorums of {nodes:,} nodes"):
+        made = chosen(kind, nodes, permits, votes)
+        system = made.entry if isinstance(made, Paired) else made
+        found = availability(system)
+        told = described(made, found, up) if as_json else summary(made, found, up)
     if path is not None:
         plot_availability(system, found, path)
-    if as_json:
-        print_json(described(made, found, up))
+    if isinstance(told, dict):
+        print_json(told)
     else:
-        show(made, found, up)
+        show(made, told)
 
 
 def chosen(
