@@ -442,7 +442,7 @@ def test_the_command_can_read_from_the_terminal(shell: Shell) -> None:
 
 
 def test_status_shows_who_holds_and_who_waits(shell: Shell) -> None:
-    assert shell.run("status").stdout == "Nobody is in this cluster.\n"
+    assert shell.run("status").stdout == "This cluster has no members.\n"
     holder = shell.hold()
     other = shell.start("lock", "-s", "x", "--", "true")
     eventually(lambda: shell.waiting() == 1, shell.status)
