@@ -164,9 +164,7 @@ def row(kind: str, nodes: int) -> tuple[str, ...]:
 
 
 def drawn(book: Book) -> str:
-    words = (
-        f"{DRAWN_SIZE} nodes; a dot: the node of the row asks the node of the column."
-    )
+    words = f"{DRAWN_SIZE} nodes; a dot: the node of the row asks the node of the column."
     pictures = [
         book.show("quorums.md", f"pictures/{name}.html", inline(squares(kinds)))
         for name, kinds in (("quorums", DRAWN), ("quorums-since", DRAWN_SINCE))

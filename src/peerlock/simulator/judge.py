@@ -23,10 +23,10 @@ class Violation(Exception):
 class Judge:
     """Checks exclusion, growing fences, and that no waiter is forgotten.
 
-    The rule says which requests may be inside together: one at a time by default.  The fence
-    of an entry is above that of every earlier entry that it excludes: a reader's above every
-    earlier writer's, and a writer's above all.  A node that crashes loses what it knew, so
-    fences are not checked where nodes crash.
+    The rule says which requests may be inside together: one at a time by default.  The
+    fence of an entry is above that of every earlier entry that it excludes: a reader's
+    above every earlier writer's, and a writer's above all.  A node that crashes loses what
+    it knew, so fences are not checked where nodes crash.
     """
 
     def __init__(self, rule: Rule | None = None, fences: bool = True) -> None:

@@ -71,7 +71,7 @@ class ArraySearch(Exploration):
             self.arrow_counts = Grown(np.uint16)
         return limits.room(more)
 
-    # Who is inside together: a number with a digit for each demand, how often it is there
+    # Which demands are inside together: a number with a digit for each demand, its count
 
     @cached_property
     def weights(self) -> Ints:
