@@ -447,7 +447,7 @@ def test_both_halves_are_told_in_words(peerlock: Any) -> None:  # noqa: F811
     assert "62.5% of all requests, and in 62.5% if" in out
     assert "a set to ask and one to tell are left after any 1 failure" in out
     out = peerlock("quorums", "sanders:ricart-agrawala", "-n", 7).out
-    assert "whoever is informed was asked" in out
+    assert "each node that is informed was asked" in out
     assert "costs 12 messages" in out
     assert "with 0.478297" in out
 
