@@ -20,9 +20,9 @@ SOURCES = [
 ]
 
 SLIPS = {
-    r"\b[Ss]omebody\b": "name it: the process, the holder, another member",
-    r"\b[Ww]hoever\b": "name it: a process that, a caller that",
-    r"\b[Aa]nybody\b": "name it: any member, another user",
+    r"(?i)\bsomebody\b": "name it: the process, the holder, another member",
+    r"(?i)\bwhoever\b": "name it: a process that, a caller that",
+    r"(?i)\banybody\b": "name it: any member, another user",
     r"\b(he|him)\b": "a process is it",
     r"(?:^|[.;] |\"\"\"|# )Who (?!am)[a-z]": "begin with the subject: A member that …",
     r"\bto be had\b": "can be acquired, is available",
