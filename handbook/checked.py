@@ -1,4 +1,4 @@
-"""docs/checked.md, taken apart: who was searched, and what was found."""
+"""docs/checked.md, parsed: what was searched, and what was found."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def story(path: Path) -> Story:
     return Story(path.stem, trace.algorithm, text, trace)
 
 
-# What goes wrong
+# Counterexamples
 
 
 @dataclass(frozen=True)

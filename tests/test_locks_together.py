@@ -55,7 +55,7 @@ async def test_whoever_names_them_in_another_order_waits_and_nobody_for_ever(
 async def test_a_caller_that_times_out_leaves_nothing(cluster: str) -> None:
     async with members(cluster, 2) as (node, other):
         async with other.lock("c"):
-            with pytest.raises(peerlock.Timeout, match=r"'c' did not come within 0.1 s"):
+            with pytest.raises(peerlock.Timeout, match="could not acquire 'c' within"):
                 async with node.locks("c", "b", "a", timeout=0.1):
                     pass
             assert await is_free(other.lock("a"))

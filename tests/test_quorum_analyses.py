@@ -445,9 +445,9 @@ def test_both_halves_are_told_in_words(peerlock: Any) -> None:  # noqa: F811
     assert "sets asked, with the node itself: sizes 4 to 4" in out
     assert "sets told, with the node itself: sizes 2 to 2" in out
     assert "62.5% of all requests, and in 62.5% if" in out
-    assert "a set to ask and one to tell are left whichever 1 nodes fail" in out
+    assert "a set to ask and one to tell are left after any 1 failure" in out
     out = peerlock("quorums", "sanders:ricart-agrawala", "-n", 7).out
-    assert "whoever is informed was asked" in out
+    assert "each node that is informed was asked" in out
     assert "costs 12 messages" in out
     assert "with 0.478297" in out
 
@@ -499,11 +499,11 @@ def test_availability_is_drawn(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["weighted", "-n", "3", "--votes", "1,1"], "2 numbers of votes, and 3 nodes"),
-        (["weighted", "-n", "2", "--votes", "1,x"], "are no votes"),
-        (["weighted", "-n", "2", "--votes", "0,0"], "somebody must have a vote"),
-        (["grid", "--votes", "1,1"], "for the kind weighted"),
-        (["grid", "--permits", "2"], "for the kind k-coterie"),
+        (["weighted", "-n", "3", "--votes", "1,1"], "2 votes for 3 nodes"),
+        (["weighted", "-n", "2", "--votes", "1,x"], "invalid votes"),
+        (["weighted", "-n", "2", "--votes", "0,0"], "at least one node must have a vote"),
+        (["grid", "--votes", "1,1"], "needs the kind weighted"),
+        (["grid", "--permits", "2"], "needs the kind k-coterie"),
         (["k-coterie", "--permits", "0"], "a permit at least"),
         (["grid", "--p", "1.5"], "0<=x<=1"),
         (["grid", "--p", "-0.1"], "0<=x<=1"),
@@ -513,7 +513,7 @@ def test_availability_is_drawn(
         (["agreement:grid-set", "-n", "0"], "at least one node"),
         (["sanders:maekawa", "-n", "0"], "at least one node"),
         (["sanders:ricart-agrawala", "-n", "0"], "at least one node"),
-        (["agreement:tree", "--votes", "1,1"], "for the kind weighted"),
+        (["agreement:tree", "--votes", "1,1"], "needs the kind weighted"),
         (["grid", "--plot", "/nowhere/f.pdf"], "cannot write"),
         (["grid", "--plot", "figure.gif"], "figure.gif"),
     ],

@@ -484,7 +484,7 @@ def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (("--only", "nonsense"), "nothing to reproduce"),
-        (("--jobs", "0"), "at least 1 process"),
+        (("--jobs", "0"), "invalid --jobs"),
         (("--markdown", "/nowhere/page.md"), "cannot write"),
     ],
 )

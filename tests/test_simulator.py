@@ -502,7 +502,7 @@ def test_wrong_latencies_are_refused(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", ["0", "1.5", "-1", "often", "nan"])
 def test_wrong_loads_are_refused(spec: str) -> None:
-    with pytest.raises(UsageError, match="is no load"):
+    with pytest.raises(UsageError, match="invalid load"):
         parse_load(spec)
 
 

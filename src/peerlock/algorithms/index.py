@@ -1,6 +1,6 @@
 """The index: what there is to know of each algorithm without importing its file.
 
-Written by `make readme` from the entries at the ends of the files; not to be edited.
+Written by `make index` from the entries at the ends of the files; not to be edited.
 """
 
 # fmt: off

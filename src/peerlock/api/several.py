@@ -1,11 +1,11 @@
 """Several locks at once: all of them, or none.
 
-- They are asked for one after the other, in an order that is the same for everybody, so no
-  processes wait for each other in a circle, in whichever order they name them.
-- A caller that times out, is cancelled or is refused gives back what it has got so far.
-- The time limit is for all of them together.
-- If one of them is lost, the others are given back at the end of the block, which then
-  raises Lost.
+- They are acquired one after the other, in an order that is the same for all processes, so
+  no processes wait for each other in a cycle, in whichever order they name them.
+- A caller that times out, is cancelled or is refused releases what it has acquired so far.
+- The timeout is for all of them together.
+- If one of them is lost, the others are released at the end of the block, which then raises
+  Lost.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ G = TypeVar("G", bound=Grant)
 
 
 class Several:
-    """Names, the order in which they are asked for, and how long that may take."""
+    """Names, the order in which they are acquired, and the timeout."""
 
     def __init__(self, names: tuple[str, ...], timeout: float | None = None) -> None:
         self.names = tuple(map(plain_name, names))
         self.timeout = plain_timeout(timeout)
         self.in_order = sorted(self.names)
         if not names:
-            raise UsageError("which locks? node.locks('a', 'b')")
+            raise UsageError("missing lock names: node.locks('a', 'b')")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise UsageError(f"{twice!r} is named twice")
@@ -48,13 +48,13 @@ class Several:
         return f"<peerlock locks {', '.join(map(repr, self.names))}>"
 
     def left(self, began: float) -> float | None:
-        """Seconds, for those that are still to come."""
+        """Seconds for those that are not acquired yet."""
         if self.timeout is None:
             return None
         return max(0.0, self.timeout - (time.monotonic() - began))
 
     def too_late(self, name: str) -> Timeout:
-        return Timeout(f"{name!r} did not come within {self.timeout:g} s")
+        return Timeout(f"could not acquire {name!r} within {self.timeout:g} s")
 
 
 class Locks(Several, Generic[G]):

@@ -1,21 +1,21 @@
 """Whole lock nodes as peers, so that every schedule of a small cluster can be searched.
 
-A *process* is a node (`peerlock.node`), the code that ships, with one user of one name.
-The *engine* is a peer of its own: it keeps the members, and tells each of every view.
+A *process* is a production node (`peerlock.node`) with one user of one name.  The *engine*
+is a peer of its own: it keeps the members, and sends every view to each of them.
 
-- What processes send each other are batches, in the order sent.  A process sees a view when
-  the engine's word reaches it: sooner or later than others do, and than their batches.
-- A turn of a node may come at any time after it is wanted.  Ticks come at any time, as
-  many as the story has for each process, and late ones when nothing is under way; the
-  clock of a process goes on by a second with each.
+- Processes send each other batches, in order.  A process sees a view when the engine's
+  message arrives: earlier or later than others do, and than their batches.
+- A turn of a node may come at any time after it is due.  Ticks come at any time, as many as
+  the story has for each process, and late ones when nothing is under way; the clock of a
+  process advances by a second with each.
 - A process that joins asks the engine, at any time; then it is in the next view.
-- A process that crashes is put out at any time after that.  It comes back as another
-  member, if the story says so; so does a process whose lease has ended, since its user was
-  told before others are let in.
-- A process that leaves gives back everything first, and then tells the engine.
+- A process that crashes is removed at any time after that.  It comes back as another
+  member, if the story says so; so does a process whose lease has ended, because its user
+  was told before another process can acquire the lock.
+- A process that leaves releases everything first, and then notifies the engine.
 
-What must hold: whatever the checker watches (exclusion, nobody waits for ever), no message
-is refused, and a process whose user has not used the name for three late ticks has
+What must hold: all properties of the checker (exclusion, no node waits without end), no
+message is refused, and a process whose user has not used the name for three late ticks has
 forgotten it.
 """
 
@@ -237,7 +237,7 @@ class Process(Peer):
 
 @dataclass(eq=False)
 class Engine(Peer):
-    """It puts nobody out that is alive."""
+    """It removes no process that is alive."""
 
     messages = (Join, Leave, Down)
 
@@ -282,7 +282,7 @@ def first_view(story: Story) -> View:
 
 def node_model(story: Story) -> Model:
     """After a crash it is the number of the view that makes fences grow, which the bit of
-    the search does not know: then nobody watches them here."""
+    the search does not know: then they are not checked here."""
     everybody = tuple(range(1, story.processes + 2))
     engine = everybody[-1]
 

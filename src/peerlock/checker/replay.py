@@ -1,7 +1,7 @@
-"""A schedule, played once more with the real peers, as a trace that can be drawn.
+"""A schedule, replayed with the real peers, as a trace that can be drawn.
 
-Time is the number of the step.  The fences are the real ones here, so that a replay
-also tells whether the one bit that the search keeps instead was right.
+Time is the number of the step.  The fences are the real ones here, so that a replay also
+verifies the one bit that the search keeps instead.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class Stage:
         return flight
 
     def _find(self, action: Action) -> Flight:
-        """Of such messages under way, the first that knows as much of the latest grant.
+        """The first of these messages that knows as much of the latest grant.
 
-        If none does, the receiver knows already and it does not matter.
+        If none does, the receiver knows already, and it does not matter.
         """
         found = [
             f

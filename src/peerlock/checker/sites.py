@@ -1,14 +1,14 @@
 """A site is a node together with the messages that are on their way to it.
 
-What may happen next at a site, and what comes of it, depends on nothing else; so every
-site is made once, numbered, and its moves are computed once, by the real peer, and
-remembered.  A state of the whole cluster is then one integer: a field per site.
+What may happen next at a site, and its result, depend on nothing else.  So every site is
+made and numbered once, and its moves are computed once, by the real peer, and remembered.
+A state of the whole cluster is then one integer, with a field for each site.
 
-A message remembers one bit, and so does a node: whether it knows of the latest grant.
-At a grant everybody else's bits, in nodes and under way, are cleared.  The fence that a
-real node would read, a maximum carried along by messages, grows from one grant to the
-next exactly if the node that is let in has its bit set.  A bit that tells a node nothing
-new is left out, so that it makes no second state of one.
+A message remembers one bit, and so does a node: whether it knows of the latest grant. At a
+grant all other bits, of nodes and of messages under way, are cleared.  The fence that a
+real node would read, a maximum carried along by messages, grows from one grant to the next
+exactly if the node that enters has its bit set.  A bit that is not news to a node is left
+out, so that it does not split one state into two.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ Pushes = tuple[tuple[int, Push], ...]  # each to the site of that index
 
 
 class Outcome(NamedTuple):
-    """What the real peer does with an input."""
+    """The result of an input at the real peer."""
 
     local: int
     pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
@@ -138,7 +138,7 @@ class Special(NamedTuple):
     demand: int = 0  # what it was granted for
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
-    beyond: bool = False  # leads to where the search does not go
+    beyond: bool = False  # leads out of the searched space
     outlasting: bool = False  # possible only when nothing is under way
 
 
@@ -246,7 +246,7 @@ class Sites:
         )
 
     def _clear(self, number: int) -> int:
-        """Somebody else was let in, and nothing here knows of it."""
+        """Another node entered, and nothing here knows of it."""
         local, _, inbox = self.sites[number]
         return self._change(number, (local, False, self.letters.unaware(inbox)))
 
@@ -264,7 +264,7 @@ class Sites:
         return plain + special
 
     def _is_still(self, number: int) -> bool:
-        """Nothing happens here unless the node asks, or the network makes a fault."""
+        """Nothing happens here unless the node requests, or the network has a fault."""
         may_happen = {action.what for action in self.actions[number]}
         return may_happen <= {"request", *FAULTS}
 
@@ -330,7 +330,7 @@ class Sites:
         return self.local_id(GONE._replace(left=local.left) if returns else GONE)
 
     def obituary(self) -> Pushes:
-        """For those who want to be told that the node is down."""
+        """For peers that are notified when a node is down."""
         told = [other.me for other in self.everybody if Down in other._peer.messages]
         number = self._messages.number(Down())
         return self._posted([(to, number, False) for to in told if to != self.me])
@@ -354,7 +354,7 @@ class Sites:
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
 
-    # What the real peer makes of it
+    # What the real peer does
 
     def _input(self, number: int, site: Site, step: Step) -> Plain | Special:
         local, knows, inbox = site
@@ -415,7 +415,7 @@ class Sites:
         except RemoteError as error:
             self._peer.drain()
             return self._broken("remote error", f"{self.me} refuses a message: {error}")
-        except Exception as error:  # whatever it is, it is a bug of the algorithm
+        except Exception as error:  # any exception is a bug of the algorithm
             self._peer.drain()
             return self._broken("invariant", f"{self.me} fails: {error!r}")
         return self._outcome(then)

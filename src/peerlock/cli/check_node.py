@@ -35,14 +35,14 @@ from peerlock.cli.output import (
 
 @click.command("check-node")
 @click.argument("name", metavar="[STORY]", required=False)
-@click.option("--max-seconds", type=Finite(0), help="Give up after this long.")
+@click.option("--max-seconds", type=Finite(0), help="Stop after this many seconds.")
 @click.option(
     "--max-memory",
     type=Finite(0),
     metavar="GB",
-    help="Give up before it takes more.  [default: half of what is free]",
+    help="Stop before using more memory.  [default: half of the free memory]",
 )
-@trace_option("Write the counterexample down, if there is one")
+@trace_option("Write the counterexample, if there is one")
 @json_option
 def check_node(
     name: str | None,
@@ -51,12 +51,13 @@ def check_node(
     paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Try every schedule of whole lock nodes, the code that runs in your processes.
+    """Check every schedule of whole lock nodes, the code that runs in your processes.
 
-    Without a STORY, list them: what the processes do, and what happens to them.
+    Without a STORY, list the stories: what the processes do, and what happens to them.
 
-    Exit codes: 0 all properties hold in every schedule, 1 one is violated, 2 wrong
-    usage, 3 cut short: no violation was found, which proves nothing.
+    Exit codes: 0 all properties hold in every schedule; 1 a property is violated; 2 wrong
+    usage; 3 a limit was reached and 130 interrupted, without a violation so far, which
+    proves nothing.
     """
     if name is None:
         list_stories(as_json)
@@ -70,7 +71,7 @@ def check_node(
     if report.violation is not None:
         for path in paths:
             write_trace(report.violation.trace, path)
-    with exit_with(exit_code(report)):
+    with exit_with(exit_code(report, watch.interrupted)):
         if as_json:
             print_json(as_keys(story, report, watch.seconds))
         else:

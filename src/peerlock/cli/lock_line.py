@@ -1,4 +1,4 @@
-"""What can be said to `peerlock lock`, and what was: flock(1)'s options, and ours."""
+"""The command line of `peerlock lock`: the options of flock(1), and our own."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ OPTIONS = (
     Option(
         "timeout",
         ("-w", "--wait", "--timeout"),
-        "Wait no longer than this.",
+        "Wait for at most this long.",
         "SECONDS",
         convert=plain_seconds,
     ),
     Option(
         "conflict",
         ("-E", "--conflict-exit-code"),
-        "Exit code if the lock was not acquired with -n or -w.",
+        "Exit code if the lock could not be acquired with -n or -w.",
         "CODE",
         NOT_ACQUIRED,
         whole_number(0, 255),
@@ -66,13 +66,13 @@ OPTIONS = (
     Option(
         "close",
         ("-o", "--close"),
-        "What COMMAND leaves behind does not keep the lock.",
+        "Processes that COMMAND leaves behind do not keep the lock.",
         default=False,
     ),
     Option(
         "permits",
         ("--permits",),
-        "Let N in at a time: a semaphore.",
+        "A semaphore with N permits: at most N holders.",
         "N",
         0,
         whole_number(1),
@@ -81,7 +81,9 @@ OPTIONS = (
     CLUSTER,
     LEASE,
     *REACH,
-    Option("verbose", ("--verbose",), "Say how long it took.", default=False),
+    Option(
+        "verbose", ("--verbose",), "Print how long acquiring the lock took.", default=False
+    ),
 )
 
 
@@ -110,10 +112,10 @@ class Request(NamedTuple):
 
 
 def parse(arguments: list[str]) -> Request | None:
-    """None: help is wanted.  Options may stand before and after a name.
+    """None if help is requested.  Options may stand before and after a name.
 
-    What follows `--` is the command's, and all names stand before it.  If the words have no
-    `--`, the first one is the name, and what follows it and its options is the command's.
+    What follows `--` is the command, and all names stand before it.  Without `--`, the
+    first word is the name, and what follows it and its options is the command.
     """
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
     line = Line((*OPTIONS, HELP), arguments)
@@ -127,7 +129,7 @@ def parse(arguments: list[str]) -> Request | None:
     if "help" in read:
         return None
     if not names:
-        raise UsageError("which lock? peerlock lock NAME -- COMMAND")
+        raise UsageError("missing lock name: peerlock lock NAME -- COMMAND")
     values |= read
     command = to_run(names[0], line.rest, values.pop("shell"))
     return Request(tuple(names), command, **values)
@@ -139,5 +141,5 @@ def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, 
     if shell:
         return (os.environ.get("SHELL") or "/bin/sh", "-c", *shell)
     if not command:
-        raise UsageError(f"say what to run: peerlock lock {name} -- COMMAND")
+        raise UsageError(f"missing command: peerlock lock {name} -- COMMAND")
     return tuple(command)

@@ -1,4 +1,4 @@
-"""A command under a lock, from joining to leaving; its exit code is what comes of it."""
+"""A command under a lock, from joining to leaving, and the exit code of `peerlock lock`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
 from peerlock.api.several import Several, must_be_held
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.cluster import complain_about_cluster, must_be_of_many_processes
 from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, say
 from peerlock.cli.lock_line import Request
 from peerlock.core.errors import UsageError
-from peerlock.membership.place import chosen
 from peerlock.node.presence import margin
 from peerlock.supervision.child import answered
 from peerlock.supervision.joining import Patience, member
@@ -25,8 +24,8 @@ from peerlock.supervision.watchdog import FOR_ALL, Watchdog
 
 LOST = 75  # EX_TEMPFAIL of sysexits.h
 
-# If one of these has ended the command, it ends us, too: a shell looks for that, to know
-# whether Ctrl-C was meant for its script as well.
+# If one of these has ended the command, it ends this process, too: a shell uses that to
+# decide whether Ctrl-C was meant for its script as well.
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -49,27 +48,27 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
 
 
 def node_for(request: Request) -> LockNode:
-    if (chosen(request.cluster) or "").startswith("memory://"):
-        raise UsageError("memory:// is within one process, and can exclude no other")
+    must_be_of_many_processes(request.cluster)
     reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
-    # No thread: a renewal tells the watchdog that this loop is alive.
+    # No thread: a renewal shows the watchdog that this loop is alive.
     return join(request.cluster, lease=request.lease, reach=reach, thread=False)
 
 
 def grace(lease: float | None) -> float:
-    """Seconds for the command to end by itself, before others can have the lock."""
+    """Seconds for the command to end by itself before another process can acquire the
+    lock."""
     return 0.0 if lease is None else margin(lease) / 2
 
 
 def handles(node: LockNode, request: Request) -> list[Lock]:
-    """In the order in which everybody asks for several locks: see `api/several.py`."""
+    """In the order in which several locks are always acquired: see `api/several.py`."""
     names, permits, algorithm = (
         Several(request.names).in_order,
         request.permits,
         request.algorithm,
     )
     if permits and request.shared:
-        raise UsageError("a semaphore is not shared: leave out -s or --permits")
+        raise UsageError("a semaphore cannot be shared: omit -s or --permits")
     if permits:
         return [node.semaphore(name, permits, algorithm=algorithm) for name in names]
     return [node.lock(name, shared=request.shared, algorithm=algorithm) for name in names]
@@ -93,11 +92,11 @@ class Session:
         self.started = False
         self.over = asyncio.Event()  # the command has ended, or the lock is lost
         self.unwatched = asyncio.Event()  # the watchdog has ended
-        self.interrupted = 0  # by this signal, while we waited for the lock
+        self.interrupted = 0  # by this signal, while waiting for the lock
         self.patience = Patience(0.0 if request.nonblock else request.timeout)
 
     async def run(self) -> int:
-        """How the command has ended, a signal being negative; or what we have to say."""
+        """The exit code of the command, or of this process; a signal is negative."""
         loop = asyncio.get_running_loop()
         self.task = asyncio.current_task()
         for number in answered():
@@ -112,7 +111,7 @@ class Session:
                 return -self.interrupted
             if self.unwatched.is_set():
                 raise Failure(
-                    "the watchdog was killed while we waited", UNAVAILABLE
+                    "the watchdog was killed while waiting for the lock", UNAVAILABLE
                 ) from None
             raise
         finally:
@@ -126,13 +125,13 @@ class Session:
             must_be_held(self.grants.values())
         except (Timeout, WouldBlock):
             if request.verbose:
-                say("failed to get the lock")
+                say("failed to acquire the lock")
             return request.conflict
         except Lost:
-            say(f"lost {request.what} as soon as we had it")
+            say(f"lost {request.what} as soon as it was acquired")
             return LOST
         if request.verbose:
-            say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
+            say(f"acquiring the lock took {time.perf_counter() - began:.6f} seconds")
             say(f"executing {request.command[0]}")
         try:
             return await self._run()
@@ -159,7 +158,7 @@ class Session:
         return self.watchdog.status
 
     async def _stop(self, why: str) -> int:
-        """Before our lease is over: others may be let in then."""
+        """Before the lease ends: another process may acquire the lock then."""
         self.watchdog.stop(grace(self.request.lease))
         await self.unwatched.wait()
         done = self.watchdog.status is not None or self.watchdog.take_over()
@@ -173,7 +172,7 @@ class Session:
             self.over.set()
             self._give_up()
         elif self.watchdog.status is not None and -self.watchdog.status in FOR_ALL:
-            self.watchdog.stop(inf)  # what it has left behind, too
+            self.watchdog.stop(inf)  # and the processes that it has left behind
 
     def _give_up(self) -> None:
         if not self.started and self.task is not None:
@@ -189,7 +188,7 @@ class Session:
     async def _pass_on_signals(self) -> None:
         while True:
             number, for_all = await self.signals.next()
-            if self.watchdog.status is not None:  # there is only what it has left behind
+            if self.watchdog.status is not None:  # only what it left behind runs
                 self.watchdog.stop(inf)
             elif not for_all:
                 self.watchdog.send_signal(number)

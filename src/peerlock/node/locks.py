@@ -1,4 +1,4 @@
-"""One named lock, as one node sees it: who holds and waits here, and its algorithm."""
+"""One named lock at one node: its local holders and waiters, and its algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOLDING, RELEASED = State.HOLDING, State.RELEASED
 
 
 class Others:
-    """What a probe has heard so far of others who use the name."""
+    """The answers to a probe so far, from other members of the circle."""
 
     __slots__ = ("epoch", "readers", "unheard", "users")
 
@@ -48,7 +48,7 @@ class Others:
 
 
 class Waiter:
-    """Somebody local who asks, and then holds.  Hosts say in a subclass what follows.
+    """A local user that waits, and then holds.  Hosts define in a subclass what follows.
 
     What a host does in an `on_…` method must not call the node.
     """
@@ -60,7 +60,7 @@ class Waiter:
     since = 0.0  # when it was let in
     lock: Lock | None = None
     slot: Slot | None = None
-    probing = False  # it wants to wait only as long as nobody else does
+    probing = False  # it waits only as long as no other user does
     others: Others | None = None
 
     def __init__(self, demand: Demand) -> None:
@@ -70,7 +70,7 @@ class Waiter:
         """It holds now."""
 
     def on_refused(self, why: str) -> None:
-        """The cluster uses the name in another way."""
+        """The cluster uses the name on other terms."""
 
     def on_lost(self) -> None:
         """It holds no longer, through no fault of its own."""
@@ -96,7 +96,7 @@ Wires = tuple[Post, Callable[[Any], None]]  # to send, to broadcast
 
 
 class Slot:
-    """One peer of the algorithm, and who is in by it.
+    """One peer of the algorithm, and its holders.
 
     It is also where its peer's effects go: they are carried out on the spot.
     """
@@ -125,7 +125,7 @@ class Slot:
         self.here = False  # it was granted and has not released yet
         self.shared = False  # what it asks for, or was granted, is a reader's
         self.users = 0  # how many are in by it
-        self.started = False  # since its grant, somebody may be let in
+        self.started = False  # since its grant, users may be granted
         self.left = 0  # how many more it may let in before others get their turn
         self.until = 0.0  # and until when
         self.resting = False  # just released, for others: not to be asked in this turn
@@ -181,7 +181,7 @@ class Lock:
         self.halt()
 
     def halt(self) -> None:
-        """Speak no more in this epoch; those who hold it go on holding it."""
+        """Speak no more in this epoch; holders keep the lock."""
         self.circle: Circle = NO_CIRCLE
         self.slots: list[Slot] = []
         self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
@@ -189,7 +189,7 @@ class Lock:
         self.said: set[MemberId] = set()  # members that say that it is our turn
         self.place = -1  # ours, while our holders enter
         self.may_ask = False  # it is our turn to ask
-        self.running = False  # everybody may ask
+        self.running = False  # all members may request
         self.switching = False  # we have asked for other terms
         self.closing = False  # we have said that we do not need it any more
         self.free: Slot | None = None  # may be taken at once, by who makes this demand:
@@ -199,7 +199,7 @@ class Lock:
 
     @property
     def unused(self) -> bool:
-        """Nobody here holds it or wants it, and no algorithm thinks so either."""
+        """No user here holds or wants it, and neither does the algorithm."""
         if self.waiters or self.holders or self.switching:
             return False
         return not any(s.asking or s.here for s in self.slots)

@@ -1,10 +1,11 @@
-"""How likely it is that a quorum is left, if each node is up with a probability p.
+"""Availability: the probability that a quorum is left, if each node is up with probability
+p.
 
-Exactly, if it can be counted how many sets of nodes contain a quorum: some constructions
-know it, as any majority will do and not only those in their table; otherwise by deciding
-one node after the other, or by adding up votes.  Where that takes too long, by trial: each
-node draws a number and is up if that is less than p, so that one trial tells from which p
-on a quorum is left.
+It is exact if the sets of nodes that contain a quorum can be counted: some constructions
+know their number, because any majority is enough and not only those in their table;
+otherwise by deciding one node after the other, or by adding up votes.  Where that takes too
+long, it is estimated by trials: each node draws a number and is up if that is less than p,
+so that one trial gives the p from which a quorum is left.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.hitting import OutOfEffort
 from peerlock.quorums.weighted import WeightedVotes, survivals
 
-EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
+EFFORT = 800_000  # pairs of quorums before counting is given up: a second or two
 TRIALS = 2_000
 FEW = 13  # nodes, of whose sets each can be looked at
 
@@ -49,7 +50,7 @@ class Availability:
         return fsum(float(c) * p**k * q ** (n - k) for k, c in enumerate(self.counts) if c)
 
     def standard_error(self, p: float) -> float:
-        """Of the trials; not zero even if all of them came out alike."""
+        """Of the trials; not zero even if all of them had the same result."""
         if self.exact:
             return 0.0
         trials = len(self.thresholds)

@@ -2,7 +2,7 @@
 
 A. W. Fu, "Delay-Optimal Quorum Consensus for Distributed Systems", 1997, calls such pairs
 bicoteries; the first ones are D. K. Gifford's, "Weighted Voting for Replicated Data", 1979.
-Whoever reads finds what was written last, as the two sets share a node.  Any two sets that
+A reader finds what was written last, because the two sets share a node.  Any two sets that
 are written meet as well, so that one write follows the other; two that are read need not,
 and may be small where there is more to be read than written.
 
@@ -47,7 +47,7 @@ class Bicoterie:
 
     @cached_property
     def entry(self) -> QuorumSystem:
-        """Who has to be up to read and then to write."""
+        """The nodes that must be up to read and then to write."""
         made = entries(self.read, self.written)
         return Entries(f"bicoterie:{self.kind}", made.quorums, halves=made.halves)
 

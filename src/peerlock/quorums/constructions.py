@@ -1,4 +1,4 @@
-"""Quorum systems: whom each node has to ask, so that any two askers share an arbiter.
+"""Quorum systems: the nodes that each node asks, so that any two quorums share a node.
 
 Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", 1985: node i
 asks the set S_i, and any two of these sets meet.  The constructions are his: the
@@ -39,7 +39,7 @@ class QuorumSystem:
     """Nodes are 1..N; `quorums[i - 1]` is S_i, ascending.
 
     `known_resilience` is set by constructions that know theirs by proof.  A majority
-    must: the table shows the one that each node asks, while any other would do too.
+    must: the table shows the quorum that each node asks, but any other is enough, too.
     """
 
     kind: str

@@ -56,7 +56,7 @@ def way_down(node: NodeId, n: int) -> tuple[NodeId, ...]:
 def tree_quorum(
     node: NodeId, n: int, down: Collection[NodeId] = (), tree: Tree | None = None
 ) -> Quorum | None:
-    """Whom `node` asks while those `down` have failed, or None if no quorum is left.
+    """The nodes that `node` asks while `down` have failed; None if no quorum is left.
 
     It goes down to itself and on to a leaf.  Below a node under which some have failed it
     takes the way on which it has to ask fewest, its own one among equals.  The quorum is
@@ -152,7 +152,7 @@ def _fewest_to_break(root: NodeId, n: int) -> int:
 
 
 def _least_load(root: NodeId, n: int) -> Fraction:
-    """Of the busiest node below it, if quorums are chosen as well as can be.
+    """Of the busiest node below it, if quorums are chosen optimally.
 
     With d children of least loads l_i, let the root be used with probability a, and child
     i with probability u_i: together d - (d-1)·a, as the root is used with one child and

@@ -1,7 +1,7 @@
 """A cluster driven by hand, one step at a time: for tests, stories and teaching.
 
-Nothing happens by itself: you say who asks, who leaves, which message arrives next, which
-timer fires and who crashes.
+Nothing happens by itself: the caller decides which node requests, leaves or crashes, which
+message arrives next, and which timer fires.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Flight:
 
 
 class ByHand:
-    """Every step returns the effects it had, and the judge looks at each of them."""
+    """Every step returns its effects, and the judge checks each of them."""
 
     def __init__(self, wanted: str | type[Peer], nodes: int, **settings: Any) -> None:
         self.algorithm = algorithm(wanted)
@@ -94,7 +94,7 @@ class ByHand:
         return self._carry_out(node)
 
     def crash(self, node: NodeId) -> None:
-        """What is on its way to it is gone too; fences are not watched from now on."""
+        """Messages on their way to it are lost, too; fences are not checked from now on."""
         self._step(Kind.CRASH, node)
         self.gone.add(node)
         self.timers = {timer for timer in self.timers if timer[0] != node}
@@ -117,7 +117,7 @@ class ByHand:
     def _report_down(self, node: NodeId) -> None:
         for to in self.members:
             if to not in self.gone:
-                number = -len(self.trace)  # as it is no message, which are counted
+                number = -len(self.trace)  # it is not a message; those are counted
                 self._note(Kind.SEND, node, to, Down(), number)
                 self.flying.append(Flight(number, node, to, Down(), 0))
 

@@ -1,4 +1,4 @@
-"""The judge stands outside the algorithm and sees only requests, grants and releases."""
+"""The judge is outside the algorithm and sees only requests, grants and releases."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from peerlock.traces.trace import Trace
 
 
 class Violation(Exception):
-    """A run went wrong; `trace` tells how it came about, if it was recorded."""
+    """A run violated a property; `trace` shows how, if the run was recorded."""
 
     def __init__(self, node: NodeId, text: str) -> None:
-        super().__init__(node, text)  # both, or it could not come from another process
+        super().__init__(node, text)  # both, so that it can be pickled
         self.node = node
         self.text = text
         self.trace: Trace | None = None
@@ -21,12 +21,12 @@ class Violation(Exception):
 
 
 class Judge:
-    """Who may be inside together, fences that grow, and nobody forgotten.
+    """Checks exclusion, growing fences, and that no waiter is forgotten.
 
-    Who may be is said by the rule: one at a time, unless it says otherwise.  The fence of
-    an entry is above that of every earlier one which it could not have been inside with: a
-    reader's above every earlier writer's, and a writer's above all.  Where nodes crash,
-    what they knew is gone with them, and fences are not watched.
+    The rule says which requests may be inside together: one at a time by default.  The
+    fence of an entry is above that of every earlier entry that it excludes: a reader's
+    above every earlier writer's, and a writer's above all.  A node that crashes loses what
+    it knew, so fences are not checked where nodes crash.
     """
 
     def __init__(self, rule: Rule | None = None, fences: bool = True) -> None:
@@ -84,10 +84,10 @@ class Judge:
             )
 
     def no_progress(self, events: int) -> None:
-        """`events` in a row have let nobody in."""
+        """No node has entered for this many events."""
         if self.waiting and not self.inside:
             raise Violation(
                 min(self.waiting),
                 f"{listed(self.waiting)} waited through {events:,} events, "
-                "and nobody was let in",
+                "and no node entered",
             )

@@ -28,7 +28,7 @@ from peerlock.checker.arrays.tables import (
 from peerlock.checker.model import Model
 from peerlock.checker.search import NOWHERE, Exploration, Limits
 
-CHUNK = 1 << 15  # states that are gone on from together
+CHUNK = 1 << 15  # states that are expanded together
 BLOCK = 1 << 20  # states that are packed anew together
 ROOM = 10 * CHUNK  # new states of a chunk, at the most that is usual
 
@@ -63,14 +63,15 @@ class ArraySearch(Exploration):
         return self._transitions
 
     def _crowded(self, limits: Limits) -> str | None:
-        """The arrows are given up before the search is, if it can do without them."""
+        """The arrows are dropped before the search is stopped, if it can do without
+        them."""
         more = self.seen.grows_by(ROOM)
         if self.arrows is not None and self.model.requests and limits.room(more):
             self.arrows = None
             self.arrow_counts = Grown(np.uint16)
         return limits.room(more)
 
-    # Who is inside together: a number with a digit for each demand, how often it is there
+    # Which demands are inside together: a number with a digit for each demand, its count
 
     @cached_property
     def weights(self) -> Ints:
@@ -234,7 +235,7 @@ class Chunk(Spots):
             self._make(node, group, sources, rows, arrows)
 
     def stuck(self) -> Ints:
-        """A node waits, and nothing happens unless another asks."""
+        """A node waits, and nothing happens unless another requests."""
         every = np.bitwise_and.reduce(self.flags)
         some = np.bitwise_or.reduce(self.flags)
         found: Ints = (every & STILL != 0) & (some & WAITING != 0)
@@ -282,7 +283,7 @@ class Chunk(Spots):
             place[arrows] = word
 
     def _able(self, group: Group, sources: Index) -> Ints:
-        """Has the network such a fault left, or is nothing under way?"""
+        """Whether the network has such a fault left, or nothing is under way."""
         if group.outlasting:
             quiet: Ints = np.bitwise_and.reduce(self.flags)[sources] & QUIET != 0
             return quiet
