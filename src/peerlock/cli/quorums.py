@@ -119,8 +119,6 @@ def quorums(
       bicoterie:read-few            read a third, write two thirds
       bicoterie:grid                read one of each column, write a column, too
     """
-    if nodes > MOST_NODES:
-        raise UsageError(f"invalid --nodes {nodes}: use at most {MOST_NODES:,}")
     if path is not None:
         must_be_a_figure(path)
     with working(f"computing quorums of {nodes:,} nodes"):
@@ -130,15 +128,14 @@ def quorums(
         told = described(made, found, up) if as_json else summary(made, found, up)
     if path is not None:
         plot_availability(system, found, path)
-    if isinstance(told, dict):
-        print_json(told)
-    else:
-        show(made, told)
+    print_json(told) if isinstance(told, dict) else show(made, told)
 
 
 def chosen(
     kind: str, nodes: int, permits: int | None, votes: str | None
 ) -> QuorumSystem | Paired:
+    if nodes > MOST_NODES:
+        raise UsageError(f"invalid --nodes {nodes}: use at most {MOST_NODES:,}")
     if kind not in KINDS and not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
     if votes is not None and kind != "weighted":
