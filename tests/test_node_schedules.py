@@ -65,7 +65,26 @@ FOUND_BY = {
     "members that are out are heard": "leave",
     "epochs are not on top of the reign": "leave",
     "epochs do not grow": "two",
+    "a new home asks nobody": "leave",
+    "wishes are forgotten while members tell": "two",
+    "circles that re-form are not reported": "leave",
+    "adopted although one is missing": "leave",
+    "Formed of another epoch counts": "two",
+    "the dead are waited for": "lease",
+    "a death re-forms nothing": "lease",
+    "newcomers are dropped while a circle forms": "two",
+    "holders are not first": "two",
+    "holders have no place": "two",
+    "members do not say that they hold": "two",
+    "waiters leave the circle": "two",
+    "holders do not enter the new epoch": "two",
+    "nobody says Go to others": "two",
+    "a new home is not asked again": "leave",
 }
+
+
+def test_the_mutants_are_still_there() -> None:
+    assert set(FOUND_BY) <= {mutant.what for mutant in MUTANTS}
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.what in FOUND_BY], ids=str)
