@@ -451,7 +451,7 @@ def test_an_unexplained_disagreement_is_exit_code_1(
     monkeypatch.setattr(run, "all_items", lambda: [wrong])
     done = invoke("--jobs", "1")
     assert done.exit_code == 1
-    assert "Nobody knows why" in done.output
+    assert "The reason is not known" in done.output
     assert "1 for no known reason" in done.output
 
 

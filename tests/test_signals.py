@@ -285,7 +285,7 @@ def test_a_thread_does_not_wait_for_itself(node: LockNode) -> None:
     lock, same = node.lock("x"), node.lock("x", timeout=PATIENCE)
     with lock as grant:
         for ask in (lock.acquire, lock.__enter__, same.__enter__, same.acquire):
-            with pytest.raises(peerlock.Deadlock, match="this thread holds"):
+            with pytest.raises(peerlock.Deadlock, match="this thread already holds"):
                 ask()
         assert lock.acquire(blocking=False) is False
         assert Thread(lambda: same.acquire(timeout=0.01)).result() is False

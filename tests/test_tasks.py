@@ -229,11 +229,11 @@ async def test_a_timeout_that_makes_no_sense_is_refused_at_once(
     cluster: str, timeout: Any
 ) -> None:
     async with peerlock.join(cluster) as node:
-        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+        with pytest.raises(UsageError, match=r"^a timeout must be 0 or more seconds"):
             node.lock("x", timeout=timeout)
-        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+        with pytest.raises(UsageError, match=r"^a timeout must be 0 or more seconds"):
             node.semaphore("s", 2, timeout=timeout)
-        with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+        with pytest.raises(UsageError, match=r"^a timeout must be 0 or more seconds"):
             await node.lock("x").acquire(timeout)
         assert users(node) == 0
 

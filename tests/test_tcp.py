@@ -332,7 +332,7 @@ def shown_by(node: LockNode) -> Files:
         (Reach(insecure=True, listen="::1"), "invalid address"),
         (Reach(insecure=True, advertise="h:-1"), "invalid address"),
         (Reach(insecure=True, advertise=":7000"), "use an address that others can dial"),
-        (Reach(insecure=True, advertise="0.0.0.0:7000"), "that others could dial"),
+        (Reach(insecure=True, advertise="0.0.0.0:7000"), "that others can dial"),
         (Reach(certificates="/no/where"), "there is no directory /no/where"),
     ],
 )

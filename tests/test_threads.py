@@ -273,9 +273,9 @@ def test_without_time_to_wait_a_lock_that_is_taken_does_not_come_in_time(
 def test_a_timeout_that_makes_no_sense_is_refused_when_the_lock_is_named(
     node: LockNode, timeout: Any
 ) -> None:
-    with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+    with pytest.raises(UsageError, match=r"^a timeout must be 0 or more seconds"):
         node.lock("x", timeout=timeout)
-    with pytest.raises(UsageError, match=r"^a timeout is 0 or more seconds"):
+    with pytest.raises(UsageError, match=r"^a timeout must be 0 or more seconds"):
         node.semaphore("s", 2, timeout=timeout)
 
 
