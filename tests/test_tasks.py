@@ -596,9 +596,9 @@ async def test_semaphores_let_in_so_many_wherever_they_are(cluster: str) -> None
 @on_each_loop
 async def test_what_is_no_name_is_refused_when_it_is_named(cluster: str, name: Any) -> None:
     async with peerlock.join(cluster) as node:
-        with pytest.raises(UsageError, match=r"^a name "):
+        with pytest.raises(UsageError, match=r"^a lock name "):
             node.lock(name)
-        with pytest.raises(UsageError, match=r"^a name "):
+        with pytest.raises(UsageError, match=r"^a lock name "):
             node.semaphore(name, 2)
 
 
@@ -1058,7 +1058,7 @@ def test_a_knob_that_makes_no_sense_is_refused_at_once(
     cluster: str, join: Callable[..., Any], knob: str, values: list[Any]
 ) -> None:
     for value in values:
-        with pytest.raises(UsageError, match=f"^{knob} must be .*, not {value!r}$"):
+        with pytest.raises(UsageError, match=f"^{knob} must be .*, got {value!r}$"):
             join(cluster, **{knob: value})
 
 
