@@ -19,7 +19,7 @@ from decimal import Decimal
 from itertools import count
 from math import inf, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -511,21 +511,48 @@ def test_threads_that_ask_while_the_node_leaves_are_all_told(cluster: str) -> No
             assert isinstance(thread.result(), peerlock.ClusterError | peerlock.Lost)
 
 
+class CtrlC:
+    """It is pressed until it is noticed: Python does not notice a signal that comes just
+    before the main thread begins to wait, as long as it waits."""
+
+    def __init__(self) -> None:
+        self._main = threading.get_ident()
+        self._noticed = False
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._came)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def press(self) -> None:
+        """In another thread."""
+        while not self._noticed:
+            signal.pthread_kill(self._main, signal.SIGINT)
+            time.sleep(0.02)
+
+    def _came(self, *_: object) -> None:
+        if not self._noticed:
+            self._noticed = True
+            raise KeyboardInterrupt
+
+
 def test_ctrl_c_while_waiting_leaves_nothing_behind(
     node: LockNode, other: LockNode
 ) -> None:
-    main = threading.get_ident()
     with node.lock("x"):
         for ask in (other.lock("x").acquire, other.lock("x").__enter__):
+            with CtrlC() as ctrl_c:
 
-            def interrupt() -> None:
-                until(lambda: users(other) == 1)
-                signal.pthread_kill(main, signal.SIGINT)
+                def interrupt(ctrl_c: CtrlC = ctrl_c) -> None:
+                    until(lambda: users(other) == 1)
+                    ctrl_c.press()
 
-            thread = Thread(interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                ask()
-            assert thread.result() is None
+                thread = Thread(interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    ask()
+                assert thread.result() is None
             assert users(node, other) == 1
     with other.lock("x", timeout=PATIENCE):
         pass
@@ -535,18 +562,18 @@ def test_ctrl_c_while_waiting_leaves_nothing_behind(
 def test_ctrl_c_while_joining_leaves_no_member_behind(
     cluster: str, node: LockNode, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    main, threads, start = threading.get_ident(), threading.active_count(), Host.start
+    threads, start, ctrl_c = threading.active_count(), Host.start, CtrlC()
 
     async def interrupted(host: Host) -> None:
         if when == "at its end":
             await start(host)
-        signal.pthread_kill(main, signal.SIGINT)
+        ctrl_c.press()
         if when == "at its beginning":
             await start(host)
         await asyncio.Event().wait()
 
     monkeypatch.setattr(Host, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with ctrl_c, pytest.raises(KeyboardInterrupt):
         peerlock.sync.join(cluster)
     engine = engine_for(cluster, None)
     until(lambda: len(asyncio.run(engine.read()).members) == 1)  # the dead are put out
