@@ -7,7 +7,7 @@ SECONDS ?= 300
 MINUTES ?= 5
 
 .PHONY: demo tour test test-slow mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
-    readme reproduce soak chaos clean
+    index reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -19,6 +19,7 @@ tour: .venv/ready
 test: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not slow'
 
@@ -66,9 +67,9 @@ docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m handbook
 
-# The index of the algorithms and the README's tables, from the files of the algorithms.
-readme: .venv/ready
-	$(BIN)/python -m handbook.readme
+# The index of the algorithms and the tables of docs/algorithms.md, from the algorithms' files.
+index: .venv/ready
+	$(BIN)/python -m handbook.index
 
 # The papers' tables, figures and bounds beside ours: out/reproduce, a few minutes.
 reproduce: .venv/ready

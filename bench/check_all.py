@@ -11,8 +11,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from peerlock.checker.nodes import LARGE_STORIES, STORIES
+
+PEERLOCK = (sys.executable, "-m", "peerlock")
 MAX_STATES = 1_000_000_000
 MAX_GIGABYTES = 6
 
@@ -156,6 +161,26 @@ ROWS = (
     Row("nishio-li-manning", 3, 1),
     Row("ricart-agrawala-implicit", 3, 2),
     Row("ricart-agrawala-implicit", 4, 1),
+    Row("ricart-agrawala-implicit-broadcast", 3, 2),
+    Row("ricart-agrawala-delaying", 3, 2),
+    Row("ricart-agrawala-insertion", 2, 3),
+    Row("ricart-agrawala-insertion", 3, 1),
+    Row("raymond-piggyback", 4, 2, LINE),
+    Row("raymond-piggyback", 5, 1),
+    Row("agrawal-el-abbadi-trees", 4, 1),
+    Row("agrawal-el-abbadi-trees", 4, 1, ("--crashes", "1")),
+    Row("mishra-srimani-bounded", 2, 3),
+    Row("mishra-srimani-bounded", 3, 1),
+    Row("mishra-srimani-bounded", 2, None, ("--crashes", "0")),
+    Row("srimani-reddy-bounded", 3, "0,2,2"),
+    Row("srimani-reddy-bounded", 4, 1),
+    Row("maekawa-relinquish", 3, 2, PLANE),
+    Row("maekawa-relinquish", 4, 1, GRID),
+    Row("raymond-echo", 3, 2, RING),
+    Row("raymond-echo", 4, 1, LINE),
+    Row("raymond-echo", 3, None, RING),
+    Row("suzuki-kasami-by-number", 3, 2),
+    Row("suzuki-kasami-by-number", 4, 1),
     Row("ricart-agrawala-broadcast-ordered", 3, 2),
     Row("ricart-agrawala-broadcast-ordered", 4, 1),
     Row("naimi-trehel-failures", 3, 2),
@@ -181,6 +206,30 @@ ROWS = (
     Row("chaudhuri-karaata", 4, 1),
     Row("chaudhuri-karaata", 5, 1),
     Row("chaudhuri-karaata", 5, None),
+    Row("dijkstra-ring", 3, 2),
+    Row("dijkstra-ring", 3, None),
+    Row("cao-singhal", 3, "2,1,1", PLANE),
+    Row("cao-singhal", 3, 1, GRID),
+    Row("cao-singhal", 4, "1,1,1,0", GRID),
+    Row("lodha-kshemkalyani", 3, "2,1,1"),
+    Row("lodha-kshemkalyani", 3, 2),
+    Row("mueller-priority", 3, 2),
+    Row("mueller-priority", 3, 2, ("--priorities", "3,2,1")),
+    Row("mueller-priority", 3, None),
+    Row("mueller-priority", 4, 1, ("--priorities", "4,3,2,1")),
+    Row("joung", 3, 1),
+    Row("joung", 3, 1, ("--groups", "1")),
+    Row("raynal-k-of-l", 3, 1),
+    Row("raynal-k-of-l", 2, 2, ("--units", "3")),
+    Row("sopena-arantes-sens", 3, 2, ("--sites", "2")),
+    Row("sopena-arantes-sens", 4, 1, ("--sites", "2")),
+    Row("sopena-arantes-sens", 3, None, ("--sites", "2")),
+    Row("chandy-misra", 3, 1, ("--resources", "1")),
+    Row("chandy-misra", 3, 1),
+    Row("chandy-misra", 2, None),
+    Row("bouabdallah-laforest", 3, 1),
+    Row("bouabdallah-laforest", 3, "2,1,1"),
+    Row("bouabdallah-laforest", 2, 2, ("--resources", "3")),
 )
 
 
@@ -192,30 +241,43 @@ def main() -> None:
     )
     print(" depth | messages per entry | overtaken | seconds |")
     print("| --- " * 11 + "|")
-    codes = [report(row) for row in chosen]
+    codes = [report(command(row), partial(line, row)) for row in chosen]
+    if not sys.argv[1:]:
+        codes += stories()
     sys.exit(1 if any(codes) else 0)
 
 
-def report(row: Row) -> int:
-    done = subprocess.run(command(row), capture_output=True, text=True)
+def stories() -> list[int]:
+    """Whole nodes: the second table."""
+    print("\n| story | verdict | states | transitions | depth | seconds |")
+    print("| --- " * 6 + "|")
+    memory = ["--max-memory", str(MAX_GIGABYTES), "--json"]
+    names = [story.name for story in STORIES + LARGE_STORIES]
+    return [report([*PEERLOCK, "check-node", name, *memory], story_line) for name in names]
+
+
+def report(command: list[str], line: Callable[[dict[str, Any]], str]) -> int:
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
-    print(line(row, json.loads(done.stdout)), flush=True)
+    print(line(json.loads(done.stdout)), flush=True)
     return done.returncode
+
+
+def story_line(found: dict[str, Any]) -> str:
+    counts = (f"{found[key]:,}" for key in ("states", "transitions", "depth"))
+    cells = [found["story"], verdict(found), *counts, f"{found['seconds']:.1f}"]
+    return f"| {' | '.join(cells)} |"
 
 
 def command(row: Row) -> list[str]:
     asked = ["--forever"] if row.requests is None else ["-r", str(row.requests)]
     limits = ["--max-states", str(MAX_STATES), "--max-memory", str(MAX_GIGABYTES)]
-    peerlock = [sys.executable, "-m", "peerlock"]
     arguments = ["check", row.name, "-n", str(row.nodes), *asked, *row.options]
-    return [*peerlock, *arguments, *limits, "--json"]
+    return [*PEERLOCK, *arguments, *limits, "--json"]
 
 
 def line(row: Row, found: dict[str, Any]) -> str:
-    verdict = "holds" if found["complete"] else "**cut short**"
-    if found["violation"]:
-        verdict = f"**{found['violation']['property']}**"
     plain = ("--quorums", "--topology", "--crashes")  # what is in the network anyway
     named = (o for o in row.options if o not in plain and not o.isdecimal())
     structure = "".join(f", {option.removeprefix('--')}" for option in named)
@@ -225,7 +287,7 @@ def line(row: Row, found: dict[str, Any]) -> str:
         str(row.nodes),
         asked,
         found["network"] + structure,
-        verdict,
+        verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",
         str(found["depth"]),
@@ -234,6 +296,12 @@ def line(row: Row, found: dict[str, Any]) -> str:
         f"{found['seconds']:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def verdict(found: dict[str, Any]) -> str:
+    if found["violation"]:
+        return f"**{found['violation']['property']}**"
+    return "holds" if found["complete"] else "**cut short**"
 
 
 def number(value: float | None) -> str:

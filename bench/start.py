@@ -62,15 +62,21 @@ def seconds(command: Sequence[str], environment: Mapping[str, str]) -> float:
     return time.perf_counter() - began
 
 
+def as_installed(folder: Path) -> dict[str, str]:
+    """The environment: Python writes bytecode, and finds it; a cluster of our own."""
+    environment = {
+        **os.environ,
+        "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db",
+        "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
+
+
 def measure(rounds: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = {
-            **os.environ,
-            "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db",
-            "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",
-        }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment = as_installed(folder)
         all_of_them = commands(folder)
         for command in all_of_them.values():  # bytecode is written, the cluster is there
             seconds(command, environment)

@@ -1,4 +1,4 @@
-"""Write the pages, then build the site of them; nothing may be amiss."""
+"""Write the pages, then build the site from them; a warning is an error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from handbook import algorithms, api, commands, compare, measures, museum, quorums, texts
 from handbook.book import ROOT, Book, trace_style
+from handbook.mathematics import typeset_pages
 
 PAGES, FILES, SITE = (ROOT / "out" / name for name in ("docs", "docs-files", "site"))
 
@@ -52,6 +53,7 @@ def whole() -> Book:
     compare.write(book, measured)
     museum.write(book)
     quorums.write(book)
+    typeset_pages(book.pages)
     book.files["_static/traces.css"] = trace_style()
     return book
 

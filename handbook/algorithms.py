@@ -16,28 +16,31 @@ from peerlock.algorithms.listed import FAMILIES
 
 FAMILY_WORDS = {
     "permission": """\
-Who wants in asks others, and goes in when all of those have agreed. They differ in whom
-one has to ask: everybody, a majority, or a *quorum*, a set chosen so that any two of them
-have a node in common. There is no single thing that could get lost; but a node that does
-not want in has to answer all the same.""",
+A node that wants to enter asks other nodes, and enters when all of them have agreed. The
+algorithms differ in which nodes must be asked: all, a majority, or a *quorum*, a set chosen
+so that any two of them have a node in common. There is no token that could be lost, but
+nodes that do not want to enter must answer, too.""",
     "token": """\
-There is one token, and who has it may go in. They differ in how one finds it: by asking
-everybody, by following pointers through a tree or a mesh, or by waiting until it comes
-round. A node that has the token already needs no message at all. If the token is lost,
-nobody gets in, so some of them know how to make a new one.""",
+There is one token, and the node that has it may enter. The algorithms differ in how a node
+finds the token: by asking all nodes, by following pointers through a tree or a mesh, or by
+waiting until it comes round. A node that already has the token needs no message. If the
+token is lost, no node can enter; some algorithms can make a new one.""",
     "several": """\
-Up to *k* may be inside together: a semaphore for a whole cluster. All of them are
+More than one node may be inside together. With some algorithms up to *k* nodes may: a
+semaphore for a whole cluster. With others a request names a group, a number of units or a
+set of resources, which decides which requests may be inside together: those of one group,
+those whose units are available, those whose resources are disjoint. All of them are
 variations of the ideas on the other pages.""",
 }
 
 HOW_TO_READ = """\
-Time runs to the right, a line for each node. Hatched: the node waits. Solid: it is inside,
-with its *fence*, a number that grows from one entry to the next. Arrows are messages; point
-at one to see what it is."""
+Time runs to the right, and each node has a line. Hatched: the node waits. Solid: it is
+inside, with its *fence*, a number that grows from entry to entry. Arrows are messages;
+hover over one to see its content."""
 
 FACTS = {
-    "messages": "messages for an entry",
-    "delay": "from one to the next",
+    "messages": "messages per entry",
+    "delay": "synchronisation delay",
     "network": "network",
     "failures": "failures",
     "fairness": "fairness",
@@ -55,17 +58,23 @@ def write(book: Book, measured: Measured) -> None:
 
 
 def linked(text: str, page: str) -> str:
-    """Where an algorithm is named in code, or its class, there is a way to its page."""
+    """An algorithm that is named in code, or its class, becomes a link to its page.
+
+    "Below" is where the class stands in the file, and not on the page.
+    """
     names = {a.peer.__name__: a.name for a in CATALOGUE} | {
         a.name: a.name for a in CATALOGUE
     }
 
     def link(code: re.Match[str]) -> str:
         name = names.get(code[1])
-        here = name is None or path_of(name) == page
-        return code[0] if here or name is None else f"[{name}]({up(page)}{path_of(name)})"
+        if name is None:
+            return code[0]
+        if path_of(name) == page:
+            return f"`{code[1]}`"
+        return f"[{name}]({up(page)}{path_of(name)})"
 
-    return re.sub(r"`([^`]+)`", link, text)
+    return re.sub(r"`([^`]+)`(?: below)?", link, text)
 
 
 def path_of(name: str) -> str:
@@ -74,7 +83,7 @@ def path_of(name: str) -> str:
 
 def family_page(family: str) -> str:
     members = [entry for entry in right_ones() if entry.family == family]
-    headings = ["", "published by", "messages for an entry", "needs", "serves"]
+    headings = ["", "published by", "messages per entry", "needs", "serves"]
     rows = [
         (
             f"[{entry.name}]({path_of(entry.name)})",
@@ -86,11 +95,11 @@ def family_page(family: str) -> str:
         for entry in members
     ]
     explained = """\
-N is the number of nodes, K the size of a quorum, D the longest way through a tree, k how
-many may be inside. *FIFO*: messages between two nodes must arrive in the order in which
-they were sent; all others may be overtaken by later ones. *Lab only*: it can be
-simulated, drawn and checked, but not used as a lock, since it needs something that
-processes on a network do not have, or gives away something that a lock must not."""
+N is the number of nodes, K the size of a quorum, D the diameter of a tree, k the number
+of permits. *FIFO*: messages between two nodes must arrive in the order in which they were
+sent; all other algorithms also hold if messages are reordered. *Lab only*: the algorithm
+can be simulated, drawn and checked, but not used as a lock, because it needs something
+that processes on a network lack, or gives up something that a lock must guarantee."""
     parts = [
         f"---\nhide-toc: true\n---\n\n# {FAMILIES[family]}",
         FAMILY_WORDS[family],
@@ -123,15 +132,17 @@ def algorithm_page(
 def at_a_glance(entry: Algorithm, shown: Card) -> str:
     rows = [(FACTS[fact], prose(text)) for fact, text in shown.facts.items()]
     rows.append(("needs", prose(entry.needs or "nothing more")))
-    rows.append(("serves", ", ".join(entry.serves) or "the lab only: it is no real lock"))
+    rows.append(
+        ("serves", ", ".join(entry.serves) or "the lab only: it cannot be used as a lock")
+    )
     return "## At a glance\n\n" + table(["", ""], rows)
 
 
 def costs(entry: Algorithm, measured: Measured) -> str:
     words = f"""\
-Messages for an entry, as counted in simulated runs when this page was made. *Nobody
-competes*: one request at a time, from a random node. *All compete*: everybody asks again
-as soon as it has left. The source has it as: {prose(entry.messages)}."""
+Messages per entry, counted in simulated runs when this page was built. *No contention*: one
+request at a time, from a random node. *Full contention*: every node requests again as soon
+as it has left. According to the source: {prose(entry.messages)}."""
     headings = ["nodes", *map(str, SIZES)]
     rows = [
         (
@@ -141,7 +152,7 @@ as soon as it has left. The source has it as: {prose(entry.messages)}."""
                 for n in SIZES
             ),
         )
-        for label, load in (("nobody competes", "light"), ("all compete", "heavy"))
+        for label, load in (("no contention", "light"), ("full contention", "heavy"))
     ]
     link = "[All algorithms side by side](../compare.md)"
     return f"{words}\n\n{table(headings, rows, '-' + 'r' * len(SIZES))}\n\n{link}"
@@ -152,7 +163,7 @@ def number(value: float) -> str:
 
 
 def verdicts(entry: Algorithm) -> Iterator[str]:
-    """What the checker says, and which wrong relatives there are."""
+    """The results of the checker, and the wrong variations of the museum."""
     yield "## Every schedule"
     found = checked.searches_of(entry.name)
     if found:
@@ -160,19 +171,19 @@ def verdicts(entry: Algorithm) -> Iterator[str]:
         shown = [headings.index(h) for h in headings if h not in ("algorithm", "seconds")]
         yield """\
 `peerlock check` tries every order in which requests, messages and releases of a small
-cluster can happen, with the very code that runs elsewhere. A *state* is a situation that
-the cluster can be in; the last columns are the most over all schedules. [More about
-this](../checked.md)"""
+cluster can happen, with the same code that serves real locks. A *state* is a situation of
+the cluster; the last columns are maxima over all schedules. [What is
+checked](../checked.md)"""
         right = "rr--rrrrr"
         yield table(
             [headings[i] for i in shown], ([r[i] for i in shown] for r in found), right
         )
     else:
-        yield "The tests check it at the size that `peerlock check` takes by itself."
+        yield "The tests check it at the default size of `peerlock check`."
     relatives = [a for a in CATALOGUE if a.family == "museum" and is_kin(a, entry)]
     if relatives:
         links = ", ".join(f"[{a.name}]({a.name}.md) ({a.verdict})" for a in relatives)
-        yield f"Variations of it that are wrong, and how: {links}."
+        yield f"Variations that are wrong, and what goes wrong: {links}."
     names = {entry.name, *(a.name for a in relatives)}
     items = checked.findings_about(names, sole_authors(entry))
     if items:
@@ -181,7 +192,7 @@ this](../checked.md)"""
 
 
 def sole_authors(entry: Algorithm) -> str:
-    """Who it is known by, if they have no other in the catalogue."""
+    """The authors, if they have no other algorithm in the catalogue."""
     by = [a for a in right_ones() if authors(a) == authors(entry)]
     return authors(entry) if len(by) == 1 else ""
 
@@ -196,7 +207,7 @@ def is_kin(wrong: Algorithm, right: Algorithm) -> bool:
 
 
 def original(wrong: Algorithm) -> Algorithm | None:
-    """The algorithm that a piece of the museum varies: its nearest relative by class."""
+    """The algorithm that an exhibit of the museum varies: the nearest by class."""
     for kind in wrong.peer.__mro__:
         for entry in right_ones():
             if entry.peer is kind:
@@ -238,13 +249,13 @@ def uses(entry: Algorithm) -> Iterator[str]:
 
 
 def stories(book: Book, page: str, told: list[runs.Story]) -> Iterator[str]:
-    """The examples that its source tells, with what our code does at each step."""
+    """Examples from the source, with what our code does at each step."""
     if not told:
         return
-    yield "## Told step by step"
+    yield "## Step by step"
     yield """\
-An example of the source, or one that shows what is special, as a script that the tests
-play: lines at the margin say what happens, indented ones what our code does then."""
+An example from the source, or one that shows what is special, as a transcript that the
+tests verify: lines at the margin are steps, indented lines are what our code does then."""
     for story in told:
         picture = book.draw(page, f"story-{story.name}", story.trace)
         yield details(story.title, f"{picture}\n{code(story.text)}")

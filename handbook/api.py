@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
@@ -18,9 +19,9 @@ from handbook.markdown import code
 INTRODUCTION = """\
 # The Python API
 
-Everything below is in the module `peerlock`. There are two faces of the same locks: one for
-asyncio, and `peerlock.sync` for threads. Programs of either kind, and
-[`peerlock lock`](commands.md) in a shell, meet at the same names.
+Everything below is in the module `peerlock`. There are two interfaces to the same locks:
+one for asyncio, and `peerlock.sync` for threads. Programs of either kind, and [`peerlock
+lock`](commands.md) in a shell, share locks by name.
 
 ```python
 async with peerlock.join() as node:  # join once, lock often
@@ -34,16 +35,16 @@ with peerlock.sync.join() as node:
         store.write(data, fence=grant.fence)
 ```
 
-What the arguments are good for is told in [every knob](knobs.md), what you can rely on in
-[what is promised](promises.md).
+[Settings](knobs.md) explains the arguments, and [what is promised](promises.md) what you
+can rely on. [Which lock do I need?](which-lock.md) leads from a problem to a call.
 """
 
 LAB = """\
 # The lab in Python
 
 The simulator, the checker and the drawings are modules for programs and notebooks. They
-import nothing that talks to a network, so they also run in a browser's Python. An algorithm
-is a name of the catalogue, a file, or a class: see [bring your own](own-algorithm.md).
+import no network code, so they also run in a browser's Python. An algorithm is given as a
+name from the catalogue, as a file, or as a class: see [bring your own](own-algorithm.md).
 
 ```python
 from peerlock.checker import check, counterexample
@@ -54,30 +55,62 @@ print(simulate(Scenario("raymond", nodes=7)).messages_per_entry)
 write(counterexample(check("maekawa-1985")), "wrong.svg")
 ```
 
-What the command line prints in JSON, and the lines of a trace, are in
-[what programs can read](formats.md).
+[What programs can read](formats.md) describes the JSON that the commands print, and the
+lines of a trace.
 """
 
-CLASSES = ("LockNode", "Lock", "Grant")
-
-# Between the parts of peerlock only.
-OURS = {
-    "abandon",
-    "cancels_owner_of",
-    "check_lease",
-    "checked",
-    "expect",
-    "over",
-    "release_grant",
-    "until_settled",
-    "wait",
+# The classes of both faces, and what users may use of each, in this order.
+SURFACE = {
+    "LockNode": ("lock", "locks", "semaphore", "statistics", "leave", "keeps_us_in"),
+    "Lock": ("acquire", "try_acquire", "release", "locked"),
+    "Grant": ("name", "fence", "is_lost", "lost", "release"),
 }
 
-# What its code need not say, and a reader may want to know.
+# Public by name only: these connect the parts of peerlock.  A test looks for each of them.
+INTERNAL = {
+    "abandon",
+    "arrivals",
+    "asked_at",
+    "cancel_owner_of",
+    "cancelled",
+    "chosen",
+    "entered",
+    "expect",
+    "faultless",
+    "has_lost",
+    "idle_time",
+    "is_awaited",
+    "left",
+    "must_be_granted",
+    "must_make_sense",
+    "of",
+    "on_granted",
+    "on_lost",
+    "on_probed",
+    "on_refused",
+    "others",
+    "over",
+    "probing",
+    "quiet",
+    "release_grant",
+    "separates",
+    "since",
+    "slot",
+    "start",
+    "state",
+    "tell",
+    "until_settled",
+    "wait",
+    "wishes",
+}
+
+# For what has no docstring or comment of its own.
 WORDS = {
-    "fence": "A number that grows from grant to grant: let your store refuse older ones.",
-    "name": "Of the lock.",
+    "fence": "The number of this grant. It grows from grant to grant: a store can refuse "
+    "writes with a lower one.",
+    "name": "The name of the lock.",
     "statistics": "What this node has counted so far.",
+    "FORMATS": "The endings of file names that `draw` and `write` know.",
 }
 
 
@@ -87,12 +120,12 @@ def write(book: Book) -> None:
         "## For asyncio",
         within("peerlock"),
         function(peerlock.join),
-        *(describe(getattr(peerlock, name)) for name in CLASSES),
+        *(describe(getattr(peerlock, name)) for name in SURFACE),
         *map(describe, others()),
         "## For threads",
         within("peerlock.sync"),
         function(peerlock.sync.join),
-        *(describe(getattr(peerlock.sync, name)) for name in CLASSES),
+        *(describe(getattr(peerlock.sync, name)) for name in SURFACE),
         "## Errors",
         within("peerlock"),
         *map(error, errors()),
@@ -116,6 +149,8 @@ def lab() -> Iterator[str]:
                 yield error(found)
             elif inspect.isclass(found):
                 yield describe(found)
+            else:
+                yield directive("data", name, WORDS[name])
 
 
 def within(module: str) -> str:
@@ -127,7 +162,7 @@ def others() -> list[type]:
     """Classes that users meet, but not as a lock."""
     exported = (getattr(peerlock, name) for name in peerlock.__all__)
     classes = (kind for kind in exported if inspect.isclass(kind))
-    return [c for c in classes if c.__name__ not in CLASSES and c not in errors()]
+    return [c for c in classes if c.__name__ not in SURFACE and c not in errors()]
 
 
 def errors() -> list[type[BaseException]]:
@@ -153,28 +188,59 @@ def error(kind: type[BaseException]) -> str:
 
 
 def describe(kind: type) -> str:
-    """A class, and what users have of it; they never make one themselves."""
-    inside = [words(kind)]
-    if dataclasses.is_dataclass(kind):
-        hints = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-        inside += (directive("attribute", n, "", type=t) for n, t in hints.items())
-    else:
-        inside += members(kind)
+    """A class, and what users may use of it."""
+    inside = [words(kind), *(member(kind, name) for name in public(kind))]
     return directive("class", kind.__name__, "\n\n".join(inside), "`````")
 
 
-def members(kind: type) -> Iterator[str]:
-    if hasattr(kind, "fence"):
-        yield directive("attribute", "fence", WORDS["fence"], type="int")
-    for name, found in vars(kind).items():
-        if name.startswith(("_", "on_")) or name in OURS:
-            continue
-        if isinstance(found, property):
-            returns = inspect.signature(found.fget).return_annotation  # type: ignore[arg-type]
-            yield directive("property", name, words(found), type=str(returns))
-        elif isinstance(found, FunctionType):
-            marks = {"async": ""} if inspect.iscoroutinefunction(found) else {}
-            yield directive("method", f"{name}{signature(found)}", words(found), **marks)
+def public(kind: type) -> list[str]:
+    """Of a lock, what SURFACE lists; of a class of the lab, all but what is internal."""
+    names = own_names(kind)
+    if kind.__name__ in SURFACE:
+        return [name for name in SURFACE[kind.__name__] if name in names]
+    return [name for name in names if name not in INTERNAL]
+
+
+def own_names(kind: type) -> list[str]:
+    """In the order of the source, its own first, without those of the standard library."""
+    ours = [c for c in kind.__mro__ if c.__module__.startswith("peerlock")]
+    fields = [f.name for f in dataclasses.fields(kind)] if is_data(kind) else []
+    names = [*fields, *(n for c in ours for n in (*vars(c), *c.__annotations__))]
+    return [name for name in dict.fromkeys(names) if not name.startswith("_")]
+
+
+def is_data(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind)
+
+
+def member(kind: type, name: str) -> str:
+    found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, property):
+        returns = inspect.signature(found.fget).return_annotation  # type: ignore[arg-type]
+        return directive("property", name, words(found), type=str(returns))
+    if isinstance(found, FunctionType):
+        marks = {"async": ""} if inspect.iscoroutinefunction(found) else {}
+        return directive("method", f"{name}{signature(found)}", words(found), **marks)
+    told = comment(kind, name) or WORDS.get(name, "")
+    types = {"type": str(t)} if (t := annotation(kind, name)) else {}
+    return directive("attribute", name, told, **types)
+
+
+def annotation(kind: type, name: str) -> str | None:
+    """As it is written; None for a member of an enumeration."""
+    found = (vars(c).get("__annotations__", {}).get(name) for c in kind.__mro__)
+    return next(filter(None, found), None)
+
+
+def comment(kind: type, name: str) -> str:
+    """What stands behind an attribute in the source, as a sentence."""
+    for owner in kind.__mro__:
+        if owner.__module__.startswith("peerlock"):
+            pattern = rf"^    {name}(?::.*?)?(?: = .*?)?  # (.*)$"
+            if found := re.search(pattern, inspect.getsource(owner), re.MULTILINE):
+                text = found[1].removesuffix(".")
+                return f"{text[0].upper()}{text[1:]}."
+    return ""
 
 
 def signature(found: Any) -> str:

@@ -1,4 +1,4 @@
-"""docs/checked.md, taken apart: who was searched, and what was found."""
+"""docs/checked.md, parsed: what was searched, and what was found."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ def text() -> str:
 @cache
 def searches() -> tuple[Row, tuple[Row, ...]]:
     """The headings of the large table, and its rows."""
-    _, _, rest = text().partition("\n## The table\n")
-    lines = [line for line in rest.partition("\n## ")[0].splitlines() if line[:1] == "|"]
-    headings, _, *rows = (tuple(map(str.strip, line[1:-1].split("|"))) for line in lines)
+    headings, *rows = table("The table")
     return headings, tuple(rows)
+
+
+def table(heading: str) -> tuple[Row, ...]:
+    """The one below a heading: its headings, and its rows."""
+    lines = [line for line in section(heading).splitlines() if line[:1] == "|"]
+    headings, _, *rows = (tuple(map(str.strip, line[1:-1].split("|"))) for line in lines)
+    return headings, *rows
 
 
 def searches_of(name: str) -> list[Row]:
@@ -32,6 +37,12 @@ def section(heading: str) -> str:
     """What stands below a heading; nothing, if there is none such."""
     _, found, rest = text().partition(f"\n## {heading}\n")
     return rest.partition("\n## ")[0].strip() if found else ""
+
+
+@cache
+def errors() -> tuple[Row, ...]:
+    """What does not hold of what the papers say: paper, sentence, what follows, known."""
+    return table("Errors in the papers")[1:]
 
 
 def findings() -> list[str]:

@@ -15,19 +15,22 @@ from peerlock.cli.main import COMMANDS, cli
 INTRODUCTION = """\
 # The command line
 
-Every command tells about itself with `-h`. Those that report have `--json`, for programs to
-read; long work shows a progress bar on a terminal and none in a pipe. An error is one line
+Every command prints its help with `-h`. Commands that report have `--json`, for programs;
+long work shows a progress bar on a terminal, and nothing in a pipe. An error is one line
 that says what to do.
 
-| exit code | |
+| exit code | meaning |
 | ---: | --- |
-| 0 | all is well |
-| 1 | a property was violated; for `peerlock lock`: the lock was not to be had |
+| 0 | success |
+| 1 | a property was violated; for `peerlock lock`: the lock could not be acquired |
 | 2 | wrong usage |
 | 3 | a check was cut short, and proves nothing |
+| 69 | the cluster is unreachable |
+| 71 | the system refused to start a process |
 | 130 | interrupted |
 
-`peerlock lock` and `peerlock status` have those of `flock(1)` besides; see below.
+`peerlock lock` exits with the code of its command, and like `flock(1)` with 64 for wrong
+usage; see below.
 """
 
 
@@ -58,7 +61,7 @@ def options(command: click.Command) -> list[click.Parameter]:
 
 
 def told(help_text: str) -> Iterator[str]:
-    """Paragraphs; what click is told not to wrap stands as it is, commands as commands."""
+    """Paragraphs; those that click must not wrap are shown as they are."""
     for paragraph in re.split(r"\n[ \t]*\n", inspect.cleandoc(help_text)):
         if not paragraph.startswith("\b"):
             yield prose(" ".join(paragraph.split()))

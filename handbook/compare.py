@@ -26,47 +26,46 @@ INTRODUCTION = f"""\
 hide-toc: true
 ---
 
-# All of them compared
+# All algorithms compared
 
-Everything on this page was measured when it was made: {RUNS} seeded runs of {ENTRIES}
+All figures on this page were measured when it was built: {RUNS} seeded runs of {ENTRIES}
 entries for each algorithm, load and size, in virtual time. A message takes 1 time unit on
-average (between 0.5 and 1.5), and whoever is inside stays there for 1.
+average (between 0.5 and 1.5), and a node stays inside for 1.
 
-*Nobody competes* means one request at a time, from a random node. *All compete* means that
-every node asks again as soon as it has left. Most real locks are somewhere in between, and
-rather near the first. For your own network and load ask `peerlock advise`.
+*No contention* means one request at a time, from a random node. *Full contention* means
+that every node requests again as soon as it has left. Most real locks are in between, and
+nearer to the first. `peerlock advise` measures your own network and load.
 
-In a hurry? For a lock on which little depends, `central` is hard to beat. Without a node
-that everything hangs on, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest
-messages both when nobody competes and when all do, of those that ask for nothing special;
-so it is what `peerlock lock` uses. [maekawa](algorithms/maekawa.md) spreads the work
-evenly with about √N messages, and [agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md)
-goes on if nodes fail.
+In short: [central](algorithms/central.md) is hard to beat if one node may be the
+coordinator of all. Among the algorithms without such a node and without special
+requirements, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest messages, with
+and without contention; so it is the default of `peerlock lock`.
+[maekawa](algorithms/maekawa.md) spreads the work evenly, with about √N messages, and
+[agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md) tolerates failed nodes.
 """
 
 WAITING = f"""\
-## How long one waits
+## Waiting times
 
-{SIZE} nodes, in time units. *Response*: from asking to going in. *Hand-over*: from one
-that leaves to the next that goes in, if somebody waits (the literature's synchronisation
-delay); 1 is a single message. *Overtaken*: how many others went in between somebody's
-asking and his entering, at the most; {SIZE - 1} is once by everybody. *Evenness*: 1 if
-all nodes got in equally often, less if some were preferred (Jain's index)."""
+{SIZE} nodes, in time units. *Response*: from a request to its entry. *Hand-over*: from a
+node's leaving to the next entry, if a node waits (the literature's synchronisation
+delay); 1 is a single message. *Overtaken*: the maximum number of entries by other nodes
+between a request and its entry; {SIZE - 1} is once by every other node. *Evenness*: 1 if
+all nodes entered equally often, less if some were preferred (Jain's index)."""
 
 NEEDS = f"""\
-## What it takes
+## Requirements
 
-*Keeps* and *largest message* are bytes, packed, the most that was seen with {SIZE} nodes
-when all competed. *Needs*: what it asks of the network besides delivering every message
-once. The last column is what its card says of failures; a lock node starts every
-algorithm afresh when a process is gone, so that as a real lock each of them survives
-that."""
+*State* and *largest message* are packed bytes, the maximum with {SIZE} nodes under full
+contention. *Needs*: what the algorithm requires of the network besides delivering every
+message once. The last column is what its card says about failures. As a real lock, each of
+them survives a failed process, because a lock node then starts the algorithm anew."""
 
 
 def write(book: Book, measured: Measured) -> None:
     parts = [
         INTRODUCTION,
-        f"## Messages for an entry\n\n{SIZE} nodes; the axis is logarithmic.",
+        f"## Messages per entry\n\n{SIZE} nodes; the axis is logarithmic.",
         overview(book, measured),
         growth(book, measured),
         messages_table(measured),
@@ -74,7 +73,7 @@ def write(book: Book, measured: Measured) -> None:
         waiting_table(measured),
         NEEDS,
         needs_table(measured),
-        "## Again, with your own numbers",
+        "## Measure your own network",
         console(
             f"peerlock compare {' '.join(CHOSEN)} -n 4,16,64 --plot figure.pdf",
             "peerlock advise -n 9 --latency exponential:2 --load 0.1",
@@ -107,8 +106,10 @@ def messages_table(measured: Measured) -> str:
         )
         for entry in by_family()
     ]
-    told = table([*headings, "its source says"], rows, "-rrrrrr-")
-    words = "*Alone*: nobody competes. *All*: all compete. The numbers are those of nodes."
+    told = table([*headings, "according to its source"], rows, "-rrrrrr-")
+    words = (
+        "*Alone*: no contention. *All*: full contention. The numbers are those of nodes."
+    )
     return f"{words}\n\n{told}"
 
 
@@ -138,7 +139,7 @@ def waiting_table(measured: Measured) -> str:
 
 
 def needs_table(measured: Measured) -> str:
-    headings = ["", "keeps", "largest message", "needs", "serves", "failures"]
+    headings = ["", "state", "largest message", "needs", "serves", "failures"]
     rows = []
     for entry in by_family():
         room = measured.rooms[entry.name]
@@ -162,12 +163,12 @@ def overview(book: Book, measured: Measured) -> str:
     places = list(range(len(entries), 0, -1))
     axes.hlines(places, light, heavy, color="#999999", linewidth=1.2)
     ring = {"facecolors": "none", "edgecolors": COLOURS[5], "linewidths": 1.6, "s": 62}
-    axes.scatter(light, places, label="nobody competes", zorder=3, **ring)
-    axes.scatter(heavy, places, color=COLOURS[1], label="all compete", zorder=3, s=20)
+    axes.scatter(light, places, label="no contention", zorder=3, **ring)
+    axes.scatter(heavy, places, color=COLOURS[1], label="full contention", zorder=3, s=20)
     axes.set_yticks(places, [entry.name for entry in entries])
     axes.set_ylim(0.2, len(entries) + 0.8)
     logarithmic(axes.xaxis, axes.set_xscale)
-    axes.set_xlabel(f"messages for an entry, {SIZE} nodes")
+    axes.set_xlabel(f"messages per entry, {SIZE} nodes")
     legend(axes, "lower right")
     return book.show("compare.md", "pictures/messages.html", inline(finished(plot)))
 
@@ -175,7 +176,7 @@ def overview(book: Book, measured: Measured) -> str:
 def growth(book: Book, measured: Measured) -> str:
     plot, panels = figure(9.2, 3.6, columns=2, sharey=True)
     for axes, (load, title) in zip(
-        panels, (("light", "nobody competes"), ("heavy", "all compete")), strict=True
+        panels, (("light", "no contention"), ("heavy", "full contention")), strict=True
     ):
         for i, name in enumerate(CHOSEN):
             line = [measured.of(name, load, n).messages_per_entry.mean for n in SIZES]
@@ -187,10 +188,10 @@ def growth(book: Book, measured: Measured) -> str:
         axes.set_xticks(SIZES, list(map(str, SIZES)))
         axes.minorticks_off()
     logarithmic(panels[0].yaxis, panels[0].set_yscale)
-    panels[0].set_ylabel("messages for an entry")
+    panels[0].set_ylabel("messages per entry")
     legend(panels[1], "upper left", 8)
     shown = book.show("compare.md", "pictures/growth.html", inline(finished(plot)))
-    words = "How it grows with the number of nodes, for six that show the kinds there are."
+    words = "Growth with the number of nodes, for six typical algorithms."
     return f"{shown}\n\n{words}"
 
 

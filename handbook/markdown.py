@@ -55,5 +55,5 @@ def listed(pages: Iterable[str], caption: str = "", hidden: bool = True) -> str:
 
 
 def details(summary: str, content: str) -> str:
-    """Folded away until somebody wants it."""
+    """Folded until it is opened."""
     return f"<details>\n<summary>{escape(summary)}</summary>\n\n{content}\n\n</details>"

@@ -79,7 +79,7 @@ class Watching(Heavy):
     def left(self, run: Run, node: NodeId) -> None:
         super().left(run, node)
         assert isinstance(run, Simulation)
-        _, *peers = run._peers  # the run is ours; nobody else needs to see them
+        _, *peers = run._peers  # private, but this run is our own
         found = max(packed(peer.snapshot()) for peer in peers)
         object.__setattr__(self, "most", max(self.most, found))
 

@@ -18,28 +18,28 @@ from peerlock.checker.model import exhibit
 INTRODUCTION = """\
 # What we found wrong
 
-The algorithms in this collection were taken from their papers, and every schedule of a
-small cluster of each was tried. Most hold. Some do not: as they were published, as a
-survey retells them, or if one takes a sentence at its word, which is then quoted. Each of
-these stays in the catalogue, in its *museum*, with the verdict that it deserves and the
-shortest way to go wrong, found by `peerlock check`. None of these is offered as a lock.
+The algorithms in this collection were written from their papers, and every schedule of a
+small cluster of each was tried. Most hold. Some do not: as they were published, as a survey
+retells them, or if a sentence, which is quoted, is taken literally. Each of these is in the
+*museum* of the catalogue, with its verdict and a shortest counterexample, found by
+`peerlock check`. None of them can be used as a lock.
 
-The verdicts: *exclusion*, two are inside together; *deadlock*, somebody waits and nothing
-more can happen; *starvation*, somebody waits while others go on, or until somebody else
-happens to ask; *overtaking*, everybody gets in, but without a bound on how often others
-come first.
+The verdicts: *exclusion*, two nodes are inside together; *deadlock*, a node waits and
+nothing more can happen; *starvation*, a node waits while others enter, or until another
+node happens to request; *overtaking*, every node enters, but without a bound on how often
+others enter before it.
 """
 
 SURVEY = "As Velazquez's survey of 1993 tells them"
 ON_PURPOSE = "Broken on purpose"
 WORDS = {
     SURVEY: """\
-Several algorithms were written here after M. G. Velazquez's survey, a technical report of
-1993, and not after their own papers. What it says in a sentence or two is what is tried;
+Several algorithms were written from M. G. Velazquez's survey, a technical report of 1993,
+and not from their own papers. What was tried is what the survey says in a sentence or two;
 the papers themselves may well be right.""",
     ON_PURPOSE: """\
-One line changed, or one assumption dropped. These show what that line is for, and that the
-checker notices.""",
+One line was changed, or one assumption dropped. These show what that line is for, and that
+the checker notices.""",
 }
 
 
@@ -63,14 +63,14 @@ def write(book: Book, search: Callable[[str], Wrong] = runs.wrong) -> None:
 
 
 def group_of(entry: Algorithm) -> str:
-    """Whose words are wrong, or seem so."""
+    """The source of the error."""
     if "Velazquez" in entry.source:
         return SURVEY
     if entry.source.startswith("made from"):
         return ON_PURPOSE
     names = entry.source.removesuffix(", TR-869")
     report = ", technical report 869" if names != entry.source else ""
-    return f"{names.replace(', ', ' and ')}{report}, {entry.year}"
+    return f"From {names.replace(', ', ' and ')}{report}, {entry.year}"
 
 
 def piece(book: Book, entry: Algorithm, found: Wrong) -> str:
@@ -91,29 +91,29 @@ def piece_page(book: Book, entry: Algorithm, found: Wrong) -> str:
     shown, page, right = card(entry), path_of(entry.name), original(entry)
     parts = [
         f"# {entry.name}",
-        f"**In the museum: it is wrong.** {prose(shown.note)}",
+        f"**In the museum: this algorithm is wrong.** {prose(shown.note)}",
         *quoted(entry),
         f"{way(entry, found)} The verdict: **{prose(found.verdict)}.**",
         picture(book, page, entry, found),
         HOW_TO_READ,
         console(f"peerlock check {entry.name} --trace counterexample.svg"),
-        *([f"What it varies: [{right.name}]({right.name}.md)."] if right else []),
+        *([f"It varies [{right.name}]({right.name}.md)."] if right else []),
         *(f"> {linked(item, page)}" for item in checked.findings_about({entry.name})),
         f"## Source\n\n{source(entry, right)}",
-        "[All that we found wrong](../literature.md)",
+        "[Everything that we found wrong](../literature.md)",
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def source(entry: Algorithm, right: Algorithm | None) -> str:
-    """Where the error stands, and of which paper it is an error."""
+    """The source of the error, and the paper that it concerns."""
     of_one_file = entry.peer.__module__ != museum.__name__
     cited = card(entry if of_one_file or right is None else right).citation
     return prose(f"{entry.source[0].upper()}{entry.source[1:]}, {entry.year}. {cited}")
 
 
 def quoted(entry: Algorithm) -> Iterator[str]:
-    """The paper's words, and where they stand."""
+    """Quotations from the paper, with their places."""
     return (f"> {prose(str(quotation))}" for quotation in entry.quotes)
 
 
@@ -124,7 +124,7 @@ def way(entry: Algorithm, found: Wrong) -> str:
     if asked is not None:
         each = f"{asked[0]} each" if len(set(asked)) == 1 else ", ".join(map(str, asked))
         each = f"requests: {each}"
-    length = f"The shortest way takes {found.depth} steps"
+    length = f"A shortest counterexample takes {found.depth} steps"
     if entry.verdict == "overtaking":
         length = f"All {found.states:,} states were tried, and the worst schedule is drawn"
     network = chosen.assumptions.replace("fifo", "in order").replace("any", "in any")
@@ -141,14 +141,16 @@ def picture(book: Book, page: str, entry: Algorithm, found: Wrong) -> str:
     shown = book.show(page, f"pictures/run-{entry.name}.html", inline(drawn))
     return (
         f"{shown}\n\n<p class='walk'><a href=\"{up(page)}pictures/{name}\">On its own</a>; "
-        "drawn before, since this search takes longer than all others together.</p>"
+        "drawn in advance, because this search takes longer than all others together.</p>"
     )
 
 
 def findings() -> Iterator[str]:
-    """The rest of what docs/checked.md tells."""
+    """The other findings of docs/checked.md."""
     yield "## The bounds of technical report 869"
     yield checked.section("TR-869, the appendix and section 6.4")
+    yield "## Errors in the papers"
+    yield linked(checked.section("Errors in the papers"), "literature.md")
     yield "## All findings of the searches"
-    yield "What the searches showed besides, right or wrong. [What was checked](checked.md)"
+    yield "Everything else that the searches showed. [What was checked](checked.md)"
     yield "\n".join(f"- {linked(item, 'literature.md')}" for item in checked.findings())

@@ -27,16 +27,22 @@ THREE = "-n 4 --schedule 2@0,4@0.5,3@1"
 SPECIAL = {
     "agrawal-el-abbadi": "-n 7 --schedule 4@0,7@12 --crash 1@6",
     "banerjee-chrysanthis": "-n 4 --schedule 2@0,4@0.5,3@1,2@9",
+    "bouabdallah-laforest": "-n 4 --resources 3 --seed 2 --schedule 2@0,4@0.5,3@1",
+    "cao-singhal": "-n 4 --quorums grid --schedule 2@0,3@0.5,4@1",
     "carvalho-roucairol": "-n 4 --schedule 2@0,3@1,2@9,4@16",
+    "chandy-misra": "-n 4 --resources 3 --seed 2 --schedule 2@0,4@0.5,3@1",
     "chaudhuri-91": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-95": "-n 9 --schedule 5@0,9@0.5",
     "chaudhuri-edward": "-n 9 --schedule 5@0,9@0.5,6@1",
     "chaudhuri-karaata": "-n 8 --schedule 5@0,8@0.5",
+    "dijkstra-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
+    "joung": "-n 4 --groups 2 --seed 3 --schedule 2@0,4@0.3,3@0.6,1@0.9",
     "kakugawa": "-n 7 --permits 2 --schedule 2@0,4@0.5,3@1",
     "maekawa": "-n 7 --schedule 2@0,4@0.5",
     "maekawa-takeover": "-n 7 --schedule 2@0,4@10 --crash 5@6",
     "mishra-srimani": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "mizuno-neilsen-rao": "-n 6 --schedule 2@0,6@0.5,3@1",
+    "mueller-priority": "-n 4 --priorities 1,2,3,4 --schedule 2@0,3@0.5,4@1",
     "naimi-trehel": "-n 5 --schedule 2@0,4@0.5,3@1,5@8",
     "naimi-trehel-failures": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "nishio-li-manning": "-n 3 --schedule 2@0,3@1 --loss 0.1 --seed 7",
@@ -44,12 +50,14 @@ SPECIAL = {
     "raymond": "-n 7 --schedule 4@0,7@0.5,2@1",
     "raymond-recovery": "-n 4 --schedule 2@0,3@6 --crash 2@8-20",
     "raymond-k": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
+    "raynal-k-of-l": "-n 4 --units 3 --schedule 2@0,4@0.5,3@1",
     "ricart-agrawala-readers-writers": (
         "-n 4 --shared 0.5 --schedule 2@0,4@0.3,3@0.6,1@0.9"
     ),
     "ricart-agrawala-failures": "-n 4 --schedule 2@0,3@6 --crash 4@3",
     "sanders": "-n 7 --schedule 2@0,4@0.5",
     "singhal-heuristic": "-n 5 --schedule 2@0,4@0.5,3@1",
+    "sopena-arantes-sens": "-n 6 --sites 2 --schedule 2@0,5@0.5,3@1,4@1.5",
     "srimani-reddy": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
     "token-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
     "weighted-majority": "-n 4 --schedule 2@0,4@0.5",
@@ -112,7 +120,7 @@ def story(path: Path) -> Story:
     return Story(path.stem, trace.algorithm, text, trace)
 
 
-# What goes wrong
+# Counterexamples
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The pages that are written by hand: those of docs/, the README's beginning, the house."""
+"""The pages that are written by hand: docs/, the README and the architecture."""
 
 from __future__ import annotations
 
@@ -14,34 +14,39 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 MISSING = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)\n(?:\n\*[^*]+\*\n)?")  # and its caption
 MOVED = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md"}
 
-# Sections of the README that are on the start page, and where others have gone.
-ON_START_PAGE = ("try-it", "use-it")
-ELSEWHERE = {"what-is-in-it": "compare.md", "the-algorithms": "compare.md"}
+# A section of the README that is a page of its own, and one that is on no page.
+COMPARED, MORE = "## When to use it, and when not\n", "## More\n"
+BESIDE = "Compared with flock, Redis, etcd and PostgreSQL"
+ELSEWHERE = {"when-to-use-it-and-when-not": "alternatives.md", "the-lab": "compare.md"}
 
 # In this order; a page of docs/ that is not named here is listed after the first ones.
-USE = ("tutorial", "promises", "knobs")
+USE = ("tutorial", "which-lock", "promises", "knobs")
+ALGORITHMS = ("algorithms", "own-algorithm", "speed")
 FOUND = ("literature", "checked", "reproduced")
+BEHIND = ("chaos", "mutants", "releasing", "glossary")
 
 NEXT = """\
 ## Where to go from here
 
 - *A job must not run twice at the same time*: [from zero to a safe cron job](tutorial.md),
   in a quarter of an hour.
+- *I have a problem with concurrency*: [which lock do I need?](which-lock.md)
+- *Should I use Redis, etcd or PostgreSQL instead?* [A comparison](alternatives.md).
 - *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when
   you need the fence.
-- *How do I set …?* [Every knob](knobs.md), [the command line](commands.md),
-  [the Python API](api.md).
-- *Which algorithm, for my network and load?* [All of them compared](compare.md), by
+- *How do I configure it?* [Settings](knobs.md), [the command line](commands.md),
+  [the Python API](api.md), [many machines](cluster.md).
+- *Which algorithm suits my network and load?* [All algorithms compared](compare.md), by
   measurement; `peerlock advise` does it for your own numbers.
-- *How does the one in my textbook work?* A page for each, with a run to look at:
-  [ask for permission](permission.md), [wait for the token](token.md),
-  [several at a time](several.md).
-- *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with the
-  picture of the shortest way to go wrong, and [what was checked](checked.md).
-- *Whom must a node ask?* [Quorum systems](quorums.md), drawn and measured.
+- *How does the algorithm in my textbook work?* A page for each, with a drawn run:
+  [permission](permission.md), [token](token.md), [several at a time](several.md).
+- *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with a
+  shortest counterexample, and [what was checked](checked.md).
+- *Which nodes must a node ask?* [Quorum systems](quorums.md), drawn and measured.
 - *I have an algorithm of my own.* [Check, draw, compare and run it](own-algorithm.md);
   [the lab in Python](lab.md).
-- *How is it built?* [The house](architecture.md).
+- *How is it built?* [The architecture](architecture.md). *What does that word mean?*
+  [The glossary](glossary.md).
 """
 
 
@@ -49,29 +54,32 @@ def write(book: Book) -> None:
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
         book.pages[path.name] = rehoused(path.read_text(), f"docs/{path.name}", book)
-    house = (ROOT / "ARCHITECTURE.md").read_text()
-    book.pages["architecture.md"] = rehoused(house, "ARCHITECTURE.md", book)
-    start = rehoused(beginning((ROOT / "README.md").read_text()), "README.md", book)
+    built = (ROOT / "ARCHITECTURE.md").read_text()
+    book.pages["architecture.md"] = rehoused(built, "ARCHITECTURE.md", book)
+    start, compared = parted((ROOT / "README.md").read_text())
+    book.pages["alternatives.md"] = rehoused(compared, "README.md", book)
     names = {path.stem for path in documents}
-    book.pages["index.md"] = "\n\n".join([start, NEXT, *contents(names)]) + "\n"
+    book.pages["index.md"] = (
+        "\n\n".join([rehoused(start, "README.md", book), NEXT, *contents(names)]) + "\n"
+    )
 
 
-def beginning(readme: str) -> str:
-    """What it is, how to try it, how to use it; without what reads on."""
-    sections = re.split(r"^(?=## )", readme, flags=re.MULTILINE)
-    wanted = [s for s in sections if s.startswith(("# ", "## Try it", "## Use it"))]
-    text, _, _ = "".join(wanted).partition("\nRead on:")
-    return text
+def parted(readme: str) -> tuple[str, str]:
+    """The start page, and the comparison, which is a page of its own."""
+    first, *sections = re.split(r"^(?=## )", readme, flags=re.MULTILINE)
+    compared = next(s for s in sections if s.startswith(COMPARED))
+    apart = (COMPARED, MORE)
+    start = [first, *(s for s in sections if not s.startswith(apart))]
+    return "".join(start), compared.replace(COMPARED, f"# {BESIDE}\n", 1)
 
 
 def contents(documents: set[str]) -> Iterator[str]:
     """The table of contents, for the margin."""
-    others = sorted(documents - set(USE) - set(FOUND))
-    use = [name for name in USE if name in documents]
-    yield listed([*use, *others, "commands", "api", "lab"], "Use it")
-    yield listed(["compare", "permission", "token", "several", "quorums"], "The algorithms")
-    found = [name for name in FOUND if name in documents or name == "literature"]
-    yield listed([*found, "architecture"], "Behind it")
+    others = sorted(documents - {*USE, *ALGORITHMS, *FOUND, *BEHIND})
+    yield listed([*USE, "alternatives", *others, "commands", "api"], "Use it")
+    kinds = ["compare", "permission", "token", "several", "quorums"]
+    yield listed([*kinds, *ALGORITHMS, "lab"], "The algorithms")
+    yield listed([*FOUND, "architecture", *BEHIND], "Behind it")
 
 
 def rehoused(text: str, origin: str, book: Book) -> str:
@@ -97,8 +105,8 @@ def rehoused(text: str, origin: str, book: Book) -> str:
 
 def at_home(place: str, anchor: str) -> str | None:
     """Where a file of the project is in the site; None, if it is not."""
-    if place == "README.md" and anchor not in ("", *ON_START_PAGE):
-        return ELSEWHERE.get(anchor, "index.md")
+    if place == "README.md" and anchor in ELSEWHERE:
+        return ELSEWHERE[anchor]
     new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
     return new and f"{new}{'#' + anchor if anchor else ''}"
 

@@ -37,6 +37,10 @@ THREE_TWICE = Cluster(3, 2)
 GRID = Cluster(4, 1, "grid")
 LINE = Cluster(3, 1, topology="line")
 FOR_EVER = Cluster(3, None)
+BACK = Cluster(2, 2, crashes=1)
+A_ROUND = Cluster(3, (1, 1, 3))
+MESH = Cluster(4, (1, 1, 1, 0), "grid")
+TRIANGLE = Cluster(4, (0, 1, 1, 1), "triangle-columns")
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,27 @@ def breaks(verdict: str, old: str, new: str, cluster: Cluster = PAIR) -> Mutant:
 def harmless(reason: str, old: str, new: str, cluster: Cluster = PAIR) -> Mutant:
     return Mutant("", old, new, cluster=cluster, harmless=reason)
 
+
+# Of Mishra and Srimani's checks, whatever the numbers of requests are.
+CHECKS = (
+    breaks("exclusion", "        if self.found:\n", "        if False:\n"),
+    breaks(
+        "exclusion",
+        "if self.privilege is not None or self.expected:",
+        "if self.expected:",
+    ),
+    breaks(
+        "exclusion",
+        '        self.put_off = False\n        self.cancel_timer("token")\n',
+        "        self.put_off = False\n",
+    ),
+    breaks(
+        "exclusion",
+        "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
+        "            pass\n",
+    ),
+    breaks("exclusion", "        self.broadcast(PrivilegeCheck())\n", ""),
+)
 
 MUTANTS = (
     *of(
@@ -227,7 +252,7 @@ MUTANTS = (
         "maekawa",
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
         breaks("deadlock", "self.overtaken(node)", "pass", GRID),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
             "        for member in nodes_in(self.inquiring_members):\n"
@@ -508,7 +533,7 @@ MUTANTS = (
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
         breaks("deadlock", "self.overtaken(node)", "pass", Cluster(4, 1)),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks(
             "deadlock",
             "sorted((*self.waiting_queue, self.locking))",
@@ -532,7 +557,7 @@ MUTANTS = (
             THREE,
         ),
         breaks("deadlock", "if first < request:", "if first > request:", THREE),
-        breaks("deadlock", "self.tell(self.locking[1], Inquire())", "pass", THREE),
+        breaks("deadlock", "self.tell(locking[1], Inquire())", "pass", THREE),
         breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
         harmless(
             "with an even number of votes a majority is larger, but any two still meet",
@@ -632,12 +657,8 @@ MUTANTS = (
     ),
     *of(
         "ricart-agrawala-priority",
-        breaks("exclusion", "self.increments[self.me - 1] - 1", "-1"),
-        breaks(
-            "exclusion",
-            "self.increments[self.me - 1] - 1",
-            "self.increments[self.me - 1] - 2",
-        ),
+        breaks("exclusion", "self.step() - 1", "-1"),
+        breaks("exclusion", "self.step() - 1", "self.step() - 2"),
         breaks(
             "exclusion",
             "self.highest_sequence_number += ",
@@ -657,7 +678,7 @@ MUTANTS = (
         breaks("deadlock", "        super().acquire()  # adds the last 1\n", ""),
         harmless(
             "with steps of one for all it is the algorithm without priority",
-            "self.highest_sequence_number += self.increments[self.me - 1] - 1",
+            "self.highest_sequence_number += self.step() - 1",
             "pass",
         ),
     ),
@@ -891,7 +912,7 @@ MUTANTS = (
         "suzuki-kasami-bounded",
         breaks(
             "remote error",
-            "return (number + 1) % (self.limit + 2)",
+            "return (number + 1) % self.modulus",
             "return (number + 1) % (self.limit + 1)",
             Cluster(3, (1, 2, 1)),
         ),
@@ -1194,22 +1215,7 @@ MUTANTS = (
             "            pass\n        self.checks = 0\n",
             THREE,
         ),
-        breaks("exclusion", "        if self.found:\n", "        if False:\n"),
-        breaks(
-            "exclusion",
-            "if self.privilege is not None or self.expected:",
-            "if self.expected:",
-        ),
-        breaks(
-            "exclusion",
-            '        self.put_off = False\n        self.cancel_timer("token")\n',
-            "        self.put_off = False\n",
-        ),
-        breaks(
-            "exclusion",
-            "            self.stop_checking()\n            self.broadcast(FalseAlarm())\n",
-            "            pass\n",
-        ),
+        *CHECKS,
         breaks(
             "deadlock",
             "            self.put_off = True\n"
@@ -1439,6 +1445,271 @@ MUTANTS = (
             "        if not self.listening:\n",
         ),
         breaks("deadlock", "            self.reply_deferred |= 1 << j\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-implicit-broadcast",
+        breaks("remote error", "if self.me in message.recipients:", "if True:", THREE),
+        breaks(
+            "deadlock",
+            "            self.broadcast(BroadcastReply(recipients))\n",
+            "            pass\n",
+        ),
+        breaks("exclusion", "            self.send(j, DEFERRED)\n", ""),
+        breaks(
+            "exclusion",
+            "        self.outstanding_reply_count = self.unsettled.bit_count()\n",
+            "        self.outstanding_reply_count = 0\n",
+        ),
+        breaks("remote error", "self.reply_deferred = 0  # so", "pass  # so"),
+        breaks("deadlock", "            self.reply_deferred |= 1 << j\n", ""),
+    ),
+    *of(
+        "ricart-agrawala-delaying",
+        breaks(
+            "deadlock",
+            "        super().receive_request(j, Request(k))\n",
+            "        pass\n",
+        ),
+        breaks("deadlock", 'self.set_timer("act", self.patience)', "pass"),
+        breaks(
+            "invariant",
+            "        self.delayed = tuple(sorted((*self.delayed, (k, j))))\n",
+            "",
+        ),
+        breaks("remote error", "if any(sender == j for", "if any(sender != j for", THREE),
+        breaks(
+            "invariant",
+            '        if not rest:\n            self.cancel_timer("act")\n',
+            "",
+            Cluster(2, (3, 1)),
+        ),
+        breaks(
+            "deadlock",
+            "        while self.delayed:\n            self.act_on_first()\n",
+            "        self.act_on_first()\n",
+            THREE,
+        ),
+        harmless(
+            "it acts late on that request, as on a network that is slow for it",
+            "while self.delayed and not self.still_first(*self.delayed[0]):",
+            "while False:",
+            Cluster(2, (3, 1)),
+        ),
+    ),
+    *of(
+        "ricart-agrawala-insertion",
+        breaks(
+            "exclusion",
+            "        self.awaiting = self.the_others & ~self.included\n",
+            "        self.awaiting = 0\n",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "        self.awaiting = self.the_others & ~self.included\n",
+            "        self.awaiting = self.the_others\n",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "            self.highest_sequence_number, message.sequence_number\n        )\n"
+            "        if self.standing is Standing.SETTLING and message.count",
+            "            self.highest_sequence_number, 0\n        )\n"
+            "        if self.standing is Standing.SETTLING and message.count",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "        self.names |= bits(message.names)\n        self.insertions",
+            "        self.insertions",
+            BACK,
+        ),
+        breaks(
+            "exclusion",
+            "(self.our_sequence_number, self.me) < (k, j)",
+            "self.our_sequence_number < k",
+        ),
+        breaks(
+            "exclusion",
+            "if self.requesting and not self.holding and current:",
+            "if self.requesting and not self.holding:",
+        ),
+    ),
+    *of(
+        "raymond-echo",
+        breaks(
+            "remote error",
+            "if message.wave > self.wave:\n            self.join(message.wave, j)",
+            "if message.wave < self.wave:\n            self.join(message.wave, j)",
+            LINE,
+        ),
+        breaks(
+            "remote error",
+            "        elif message.wave == self.wave:\n            self.answered(j)",
+            "        else:\n            self.answered(j)",
+            THREE,
+        ),
+        breaks("exclusion", "        if self.awaited:\n            return\n", "", LINE),
+        breaks("deadlock", "self.send(self.holder, Echo(self.wave))", "pass", LINE),
+        breaks(
+            "exclusion",
+            "        if self.initialized:\n            super().assign",
+            "        if True:\n            super().assign",
+            LINE,
+        ),
+        breaks("deadlock", "            self.children |= 1 << j\n", "", LINE),
+        breaks("deadlock", "self.send(j, Initialize())", "pass", LINE),
+        breaks(
+            "deadlock",
+            "self.wave, self.holder, self.children = wave, came_from, 0",
+            "self.wave, self.children = wave, 0",
+            LINE,
+        ),
+    ),
+    *of(
+        "maekawa-relinquish",
+        breaks(
+            "remote error",
+            "if not self.inside and self.locked_members",
+            "if self.locked_members",
+            TRIANGLE,
+        ),
+        breaks(
+            "deadlock", "if request < locking and not self.inquired:", "if False:", MESH
+        ),
+        breaks(
+            "starvation",
+            "if request < locking and not self.inquired:",
+            "if request > locking and not self.inquired:",
+            MESH,
+        ),
+        breaks(
+            "deadlock",
+            "        self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))\n"
+            "        if",
+            "        if",
+            MESH,
+        ),
+        breaks("remote error", "            self.inquired = True\n", "", TRIANGLE),
+        breaks("remote error", "        self.locked_members ^= 1 << member\n", "", MESH),
+        breaks(
+            "deadlock",
+            "            self.relinquish(sender)\n\n    def let_wait",
+            "            pass\n\n    def let_wait",
+            MESH,
+        ),
+        harmless(
+            "the second question reaches a node that has relinquished, and is ignored",
+            "if request < locking and not self.inquired:",
+            "if request < locking:",
+            TRIANGLE,
+        ),
+    ),
+    *of(
+        "suzuki-kasami-by-number",
+        breaks("starvation", "return queue + tuple(sorted(", "return tuple(sorted(", THREE),
+        breaks("deadlock", "return queue + tuple(sorted(", "return queue and (sorted("),
+        breaks("deadlock", "[len(queue) :]", "[len(queue) + 1 :]"),
+        breaks("exclusion", "            self.privilege = None\n", ""),
+        breaks(
+            "invariant",
+            "self.requested[j - 1] == self.after(granted[j - 1]) and j not in queue",
+            "j not in queue",
+        ),
+        breaks(
+            "invariant",
+            "        granted = replaced(self.privilege.granted, self.me, number)\n",
+            "        granted = self.privilege.granted\n",
+        ),
+    ),
+    *of(
+        "raymond-piggyback",
+        breaks("starvation", "            self.asked = bool(self.request_q)\n", "", LINE),
+        breaks(
+            "deadlock", "PRIVILEGE_REQUEST if self.asked else PRIVILEGE", "PRIVILEGE", LINE
+        ),
+        breaks(
+            "remote error", "PRIVILEGE_REQUEST if self.asked else", "PRIVILEGE_REQUEST or"
+        ),
+        breaks(
+            "deadlock",
+            "        self.request_q += (sender,)\n        self.receive_privilege",
+            "        self.receive_privilege",
+            LINE,
+        ),
+        breaks(
+            "remote error",
+            "if self.request_q and not self.asked:",
+            "if self.request_q:",
+            LINE,
+        ),
+        breaks(
+            "exclusion", "elif self.request_q and not self.using:", "elif self.request_q:"
+        ),
+        breaks("deadlock", "self.send(self.holder, REQUEST)", "pass"),
+    ),
+    *of(
+        "agrawal-el-abbadi-trees",
+        breaks(
+            "exclusion",
+            "if self.permitted_by == self.asked and not self.inside",
+            "if self.permitted_by and not self.inside",
+        ),
+        breaks("deadlock", "            self.tell(self.permitted[1], Inquire())\n", ""),
+        breaks(
+            "exclusion",
+            "down, cast(Tree, self.topology))",
+            "down, cast(Tree, self.topology))[1:]",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "            self.tell(member, Relinquish())\n",
+            "            pass\n",
+        ),
+        breaks(
+            "exclusion",
+            "len(self.members), down, cast(Tree, self.topology))",
+            "len(self.members), down, cast(Tree, self.topology)) and (self.me,)",
+        ),
+        breaks(
+            "exclusion",
+            "            self.asked ^= 1 << node\n            self.ask_a_quorum()\n",
+            "            self.asked ^= 1 << node\n",
+            Cluster(3, 1, crashes=1),
+        ),
+    ),
+    *of(
+        "mishra-srimani-bounded",
+        *CHECKS,
+    ),
+    *of(
+        "srimani-reddy-bounded",
+        breaks(
+            "deadlock",
+            "            self.spare = tuple(sorted((*self.spare, recorded)))\n",
+            "            pass\n",
+            THREE,
+        ),
+        breaks(
+            "deadlock",
+            "        return 1 <= ahead <= self.limit + 1\n\n\nENTRIES",
+            "        return False\n\n\nENTRIES",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.spare = tuple(rest)\n            self.queue = ()",
+            "            self.queue = ()",
+            THREE,
+        ),
+        breaks(
+            "exclusion",
+            "            self.spare = tuple(rest)\n            self.hand_on((), recorded)",
+            "            self.hand_on((), recorded)",
+            THREE,
+        ),
+        breaks("invariant", "2 * self.limit + 3", "self.limit + 1", A_ROUND),
     ),
     *of(
         "ricart-agrawala-broadcast-ordered",

@@ -38,7 +38,7 @@ class World(NamedTuple):
     fences: tuple[int, ...]
     latest: int = 0  # fence of a grant
     fell: bool = False
-    reading: frozenset[NodeId] = frozenset()
+    demands: frozenset[tuple[NodeId, Any]] = frozenset()  # of those that wait or are inside
     timers: frozenset[tuple[NodeId, str]] = frozenset()
 
 
@@ -84,7 +84,7 @@ def beyond(world: World, model: Model) -> bool:
 
 
 def crowded(world: World, model: Model) -> bool:
-    return len(world.inside) > model.capacity and not world.inside <= world.reading
+    return not model.rule.together([d for node, d in world.demands if node in world.inside])
 
 
 def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
@@ -93,18 +93,17 @@ def steps(world: World, model: Model, peers: list[Peer]) -> Iterator[World]:
         if me in world.inside:
             peer.restore(world.peers[me - 1])
             peer.release()
-            inside, reading = world.inside - {me}, world.reading - {me}
-            yield carry_out(world._replace(inside=inside, reading=reading), model, peer)
+            inside = world.inside - {me}
+            demands = frozenset(pair for pair in world.demands if pair[0] != me)
+            yield carry_out(world._replace(inside=inside, demands=demands), model, peer)
         elif me not in world.waiting and world.left[me - 1]:
             left = tuple(n - (i == me) for i, n in enumerate(world.left, 1))
             asked = world._replace(left=left, waiting=world.waiting | {me})
-            peer.restore(world.peers[me - 1])
-            peer.acquire()
-            yield carry_out(asked, model, peer)
-            if model.readers:
+            for demand in model.rule.demands:
                 peer.restore(world.peers[me - 1])
-                peer.acquire_shared()
-                yield carry_out(asked._replace(reading=world.reading | {me}), model, peer)
+                peer.acquire_for(demand)
+                demands = world.demands | {(me, demand)}
+                yield carry_out(asked._replace(demands=demands), model, peer)
     for me, name in world.timers:
         if not (world.flights and name in model.outlasting):
             peer = peers[me - 1]

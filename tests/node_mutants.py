@@ -642,7 +642,7 @@ def not_asked_again(patch: Patch) -> None:
 def closing_for_ever(patch: Patch) -> None:
     """What was given back to a home that died is not given back to the next one."""
 
-    def rest(self: Circles, lock: Lock) -> None:
+    def rest(self: Circles, lock: Lock, used: bool) -> None:
         lock.closing = True
 
     def receive_tell(self: Circles, sender: MemberId, message: Tell) -> None:

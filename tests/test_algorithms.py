@@ -34,8 +34,9 @@ def entries(trace: Trace) -> Iterator[NodeId]:
 # All of them
 
 
-# Their own tests show how uneven: who waits at an early member does not compete elsewhere.
-UNEVEN = {"maekawa-sequential", "maekawa-cyclic"}
+# Their own tests show how uneven: a node that waits at an early member does not compete
+# elsewhere; and a node of high priority is to come first.
+UNEVEN = {"maekawa-sequential", "maekawa-cyclic", "ricart-agrawala-delaying"}
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,14 @@ def test_nobody_is_favoured_when_all_compete(entry: Algorithm) -> None:
     assert report.max_overtaken <= 3 * 8
 
 
+# Where an entry that nobody contests may wait for a timer.
+PATIENT = {"ricart-agrawala-delaying"}
+
+
 @pytest.mark.parametrize(
-    "entry", [a for a in CORRECT if a.rests and not a.timely], ids=lambda a: a.name
+    "entry",
+    [a for a in CORRECT if a.rests and not a.timely and a.name not in PATIENT],
+    ids=lambda a: a.name,
 )
 def test_an_entry_that_nobody_contests_is_granted_in_the_end(entry: Algorithm) -> None:
     cluster = ByHand(entry.name, 5)

@@ -202,7 +202,7 @@ async def test_a_node_is_its_own_loops(cluster: str, thread: bool) -> None:
         async def ask() -> None:
             await lock.acquire()
 
-        with pytest.raises(RuntimeError, match="in another event loop; join in this"):
+        with pytest.raises(RuntimeError, match="in another event loop: join in this"):
             await asyncio.to_thread(asyncio.run, ask())
 
 

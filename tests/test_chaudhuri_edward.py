@@ -13,17 +13,21 @@ import pytest
 from peerlock.algorithms.chaudhuri_edward import (
     MARKER,
     ChaudhuriEdward,
-    ChaudhuriEdwardUncounted,
     GrCollector,
     LrCollector,
     Request,
     Token,
+)
+from peerlock.algorithms.chaudhuri_edward_listing import (
+    ChaudhuriEdwardKept,
+    ChaudhuriEdwardUncounted,
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.core.peer import Grant, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
+from peerlock.simulator.judge import Violation
 from peerlock.traces.trace import Kind
 from tests.test_counts import light_entries
 
@@ -423,3 +427,57 @@ def test_without_the_count_order_does_not_help() -> None:
     assert violation is not None
     assert (violation.property, violation.depth) == ("deadlock", 19)
     assert check(clustered(ChaudhuriEdward, 3, 2, in_order, groups=1)).holds
+
+
+# The listing in the paper's own Fig. 2: node 8, the paper's (3, 2), asks
+
+
+def figure_2(name: str) -> ByHand:
+    run = ByHand(name, 16)
+    run.request(8)
+    run.settle()
+    return run
+
+
+def tokens_from(run: ByHand, node: NodeId) -> int:
+    sent = [step for step in run.trace if step.kind is Kind.SEND and step.node == node]
+    return sum(isinstance(step.message, Token) for step in sent)
+
+
+def test_as_rebuilt_node_8_enters_with_one_token() -> None:
+    run = figure_2(NAME)
+    assert run.judge.inside == {8}
+    assert tokens_from(run, 1) == tokens_from(run, 4) == 1
+
+
+def test_to_the_letter_the_token_goes_to_the_next_group_twice() -> None:
+    run = figure_2("chaudhuri-edward-again")
+    assert tokens_from(run, 1) == 2
+    with pytest.raises(Violation, match="4 and 8 are inside together"):
+        run.request(4)
+
+
+def test_to_the_letter_the_new_global_collector_never_grants() -> None:
+    """It has heard of its office when the token comes."""
+    run = figure_2("chaudhuri-edward-idle")
+    assert tokens_from(run, 1) == 1
+    assert tokens_from(run, 4) == 0
+    assert run.judge.inside == set()
+    assert run.judge.waiting == {8}
+
+
+def test_to_the_letter_a_link_node_keeps_what_it_has_sent() -> None:
+    kept = figure_2("chaudhuri-edward-kept").peers[4]
+    assert isinstance(kept, ChaudhuriEdwardKept)
+    assert kept.token is None
+    assert kept.token_here
+
+
+@pytest.mark.parametrize(
+    ("piece", "depth"), [("again", 7), ("idle", 4), ("kept", 13), ("rear", 24)]
+)
+def test_each_error_of_the_listing_has_its_shortest_way(piece: str, depth: int) -> None:
+    shown = exhibit(f"chaudhuri-edward-{piece}")
+    violation = check(shown).violation
+    assert violation is not None
+    assert violation.depth == depth

@@ -16,6 +16,7 @@ from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.sites import MASK, Phase
+from peerlock.core.demands import Permits
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer
 from peerlock.traces.trace import Kind, Step, Trace
@@ -216,6 +217,64 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("kakugawa", 1, 2, ""): (5, 4, 4, 0, 0),
     ("kakugawa", 2, 2, ""): (25, 40, 8, 0, 0),
     ("kakugawa", 2, 3, ""): (49, 84, 12, 0, 0),
+    ("dijkstra-ring", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("dijkstra-ring", 2, 2, ""): (840, 1800, 21, None, 1),
+    ("dijkstra-ring", 2, 3, ""): (1888, 4176, 27, None, 1),
+    ("dijkstra-ring", 3, 1, ""): (2286, 5310, 29, None, 2),
+    ("cao-singhal", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("cao-singhal", 2, 2, ""): (321, 470, 16, 3, 2),
+    ("cao-singhal", 2, 3, ""): (1776, 2778, 23, 3, 3),
+    ("cao-singhal", 3, 1, ""): (2842, 6591, 18, Fraction(14, 3), 2),
+    ("lodha-kshemkalyani", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("lodha-kshemkalyani", 2, 2, ""): (180, 246, 16, 2, 2),
+    ("lodha-kshemkalyani", 2, 3, ""): (668, 965, 24, 2, 2),
+    ("lodha-kshemkalyani", 3, 1, ""): (2184, 5639, 17, 4, 2),
+    ("mueller-priority", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("mueller-priority", 2, 2, ""): (71, 101, 14, 2, 2),
+    ("mueller-priority", 2, 3, ""): (160, 244, 18, 2, 3),
+    ("mueller-priority", 3, 1, ""): (150, 258, 13, 3, 2),
+    ("mueller-priority", 4, 1, ""): (1332, 2812, 18, 3, 3),
+    ("joung", 1, 2, ""): (7, 8, 4, 0, 0),
+    ("joung", 2, 2, ""): (788, 1442, 16, 2, 2),
+    ("raynal-k-of-l", 1, 2, ""): (7, 8, 4, 0, 0),
+    ("raynal-k-of-l", 2, 2, ""): (1566, 3410, 17, 3, 2),
+    ("sopena-arantes-sens", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("sopena-arantes-sens", 2, 2, ""): (85, 121, 14, 2, 2),
+    ("sopena-arantes-sens", 2, 3, ""): (213, 329, 18, 2, 3),
+    ("sopena-arantes-sens", 3, 1, ""): (164, 296, 13, 3, 2),
+    ("sopena-arantes-sens", 4, 1, ""): (1456, 3238, 24, 6, 3),
+    ("chandy-misra", 1, 2, ""): (9, 12, 4, 0, 0),
+    ("chandy-misra", 2, 2, ""): (1699, 3379, 23, 6, 2),
+    ("chandy-misra", 2, 3, ""): (4767, 9746, 27, 6, 3),
+    ("bouabdallah-laforest", 1, 2, ""): (17, 20, 4, 0, 0),
+    ("bouabdallah-laforest", 2, 2, ""): (2177, 4519, 18, 5, 2),
+    ("bouabdallah-laforest", 3, 1, ""): (6742, 15618, 15, 5, 2),
+    ("ricart-agrawala-delaying", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("ricart-agrawala-delaying", 2, 2, ""): (260, 385, 18, 2, 2),
+    ("ricart-agrawala-delaying", 3, 1, ""): (6915, 23965, 21, 4, 2),
+    ("ricart-agrawala-implicit-broadcast", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("ricart-agrawala-implicit-broadcast", 2, 2, ""): (355, 555, 20, Fraction(5, 2), 2),
+    ("ricart-agrawala-implicit-broadcast", 3, 1, ""): (5169, 14525, 22, Fraction(13, 3), 2),
+    ("ricart-agrawala-insertion", 1, 2, ""): (22, 25, 7, None, None),
+    ("maekawa-relinquish", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("maekawa-relinquish", 2, 2, ""): (84, 120, 14, 3, 2),
+    ("maekawa-relinquish", 3, 1, ""): (491, 964, 15, 3, 2),
+    ("agrawal-el-abbadi-trees", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("agrawal-el-abbadi-trees", 2, 2, ""): (246, 359, 20, 3, 2),
+    ("agrawal-el-abbadi-trees", 3, 1, ""): (342, 610, 15, Fraction(7, 2), 2),
+    ("suzuki-kasami-by-number", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("suzuki-kasami-by-number", 2, 2, ""): (83, 119, 16, 2, 2),
+    ("suzuki-kasami-by-number", 3, 1, ""): (727, 2080, 15, 3, 2),
+    ("raymond-echo", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("raymond-echo", 2, 2, ""): (174, 371, 16, 2, 2),
+    ("raymond-piggyback", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("raymond-piggyback", 2, 2, ""): (69, 103, 12, 2, 2),
+    ("raymond-piggyback", 3, 1, ""): (156, 277, 13, 4, 2),
+    ("mishra-srimani-bounded", 1, 2, ""): (6, 9, 4, None, None),
+    ("mishra-srimani-bounded", 2, 2, ""): (2389, 9630, 27, None, None),
+    ("srimani-reddy-bounded", 1, 2, ""): (5, 4, 4, 0, 0),
+    ("srimani-reddy-bounded", 2, 2, ""): (25, 40, 8, 0, 0),
+    ("srimani-reddy-bounded", 3, 1, ""): (2839, 8263, 18, 5, 2),
 }
 
 
@@ -248,13 +307,27 @@ def test_every_algorithm_is_pinned() -> None:
 
 
 TOO_LARGE = {  # for a naive search
+    ("bouabdallah-laforest", False, 3),
+    ("bouabdallah-laforest", True, 3),
+    ("chandy-misra", True, 3),
+    ("joung", False, 3),
+    ("joung", True, 3),
+    ("raynal-k-of-l", False, 3),
+    ("raynal-k-of-l", True, 3),
     ("kakugawa", True, 3),
     ("mishra-srimani", False, 3),
+    ("mishra-srimani-bounded", False, 3),
+    ("mishra-srimani-bounded", True, 3),
     ("mishra-srimani-coordinator", False, 3),
     ("mishra-srimani-coordinator", True, 3),
     ("nishio-li-manning", False, 3),
     ("nishio-li-manning", True, 3),
+    ("raymond-echo", False, 3),
+    ("raymond-echo", True, 3),
     ("raymond-k", False, 3),
+    ("ricart-agrawala-delaying", False, 3),
+    ("ricart-agrawala-implicit-broadcast", False, 3),
+    ("ricart-agrawala-insertion", False, 3),
     ("ricart-agrawala-readers-writers", False, 3),
 }
 NAIVE = [
@@ -323,7 +396,7 @@ def test_one_bit_finds_the_fence_that_a_counter_finds(
     name: str, fifo: bool, nodes: int, requests: int, large: int | None
 ) -> None:
     """With room for all, nothing but the fences can go wrong."""
-    chosen = replace(model(name, nodes, requests, Network(fifo)), capacity=nodes)
+    chosen = replace(model(name, nodes, requests, Network(fifo)), rule=Permits(nodes))
     violation = check(chosen, large=large).violation
     found = explore(chosen)
     if violation is None:
@@ -367,14 +440,14 @@ def test_two_inside_are_found(large: int | None) -> None:
 def test_a_fence_that_does_not_grow_is_found_without_anybody_meeting(
     large: int | None,
 ) -> None:
-    violation = check(careless(capacity=2), large=large).violation
+    violation = check(careless(rule=Permits(2)), large=large).violation
     assert violation is not None
     assert violation.property == "fence"
     assert [s.fence for s in violation.trace if s.kind is Kind.ENTER] == [1, 1]
 
 
 def test_as_many_as_there_is_room_for_may_be_inside() -> None:
-    assert check(careless(capacity=2, fences=False)).holds
+    assert check(careless(rule=Permits(2), fences=False)).holds
 
 
 @pytest.mark.parametrize("name", [n for n in HOLDING if not algorithm(n).timely])
@@ -524,7 +597,10 @@ def hasty(outlasting: tuple[str, ...], requests: int | None = 1) -> Model:
     """Only node 1 asks, unless requests are without end."""
     chosen = model("central", 2, requests and (requests, 0), Network(fifo=False))
     return replace(
-        chosen, make=lambda node: Hasty(node, (1, 2)), outlasting=outlasting, capacity=2
+        chosen,
+        make=lambda node: Hasty(node, (1, 2)),
+        outlasting=outlasting,
+        rule=Permits(2),
     )
 
 

@@ -17,6 +17,8 @@ import pytest
 from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.settings import SETTINGS
+from peerlock.cli.advise import place
+from peerlock.cli.figures import counted
 from peerlock.cli.main import COMMANDS, main
 
 SHIPPED = [a for a in CATALOGUE if a.family != "museum" or a.name == "maekawa-1985"]
@@ -141,6 +143,7 @@ def test_what_needs_a_broadcast_medium_runs_on_one(
         ),
         ("raymond-k", "permits", 3, 12),
         ("ricart-agrawala-priority", "increments", "7,6,5,4,3,2,1", 12),
+        ("ricart-agrawala-priority", "increments", "random:8", 12),
         ("ricart-agrawala-bounded", "modulus", 20, 12),
         ("ricart-agrawala-implicit", "bound", 4.5, 6),
         ("ricart-agrawala-failures", "way", "d", 12),
@@ -316,7 +319,7 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
     }
     assert shown["intersecting"]
     assert list(shown["quorums"]) == [str(i) for i in range(1, 8)]
-    assert "any two meet" in peerlock("quorums", kind, "-n", 100).out
+    assert "any two quorums meet" in peerlock("quorums", kind, "-n", 100).out
 
 
 @pytest.mark.parametrize(
@@ -332,9 +335,9 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
         (["simulate", "raymond", "-n", "4", "--topology", "edges:1-2,3-4"], "tree"),
         (["simulate", "lamport", "--quorums", "grid"], "not built on a choice of quorums"),
         (["simulate", "maekawa", "--quorums", "gird"], "did you mean grid"),
-        (["simulate", "sanders", "--quorums", "us"], "there are ricart-agrawala, maekawa"),
-        (["simulate", "mizuno-neilsen-rao", "--quorums", "us"], "there are grid-set, "),
-        (["simulate", "maekawa", "--quorums", "ricart-agrawala"], "there are plane, "),
+        (["simulate", "sanders", "--quorums", "us"], "use ricart-agrawala, maekawa"),
+        (["simulate", "mizuno-neilsen-rao", "--quorums", "us"], "use grid-set, "),
+        (["simulate", "maekawa", "--quorums", "ricart-agrawala"], "use plane, "),
         (["simulate", "lamport", "--votes", "1,1"], "not built on a choice of votes"),
         (["simulate", "weighted-majority", "--votes", "1,1"], "and 5 nodes: -n 2"),
         (["simulate", "weighted-majority", "--votes", "1,-1"], "are no votes"),
@@ -348,16 +351,21 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
         (["simulate", "ricart-agrawala-bounded", "--modulus", "8"], "at least 9, not 8"),
         (["simulate", "ricart-agrawala-bounded", "--modulus", "x"], "x"),
         (["simulate", "ricart-agrawala-priority", "--increments", "0,1,1,1,1"], "least 1"),
+        (["simulate", "ricart-agrawala-priority", "--increments", "random"], "random:8"),
+        (["simulate", "ricart-agrawala-priority", "--increments", "random:0"], "least 1"),
         (["simulate", "ricart-agrawala-implicit", "--bound", "nan"], "time above 0"),
         (["simulate", "ricart-agrawala-failures", "--way", "f"], "a, b, c, d, e"),
         (["simulate", "suzuki-kasami-bounded", "--limit", "0"], "at least 1, not 0"),
-        (["compare", "lamport", "raymond", "--votes", "1"], "none of these is built on"),
+        (
+            ["compare", "lamport", "raymond", "--votes", "1"],
+            "none of these is built on",
+        ),
         (["compare", "weighted-majority", "-n", "3,5", "--votes", "1,1,1"], "5 nodes"),
         (
             ["compare", "raymond-k", "--permits", "0"],
             "--permits: it must be at least 1, not 0",
         ),
-        (["compare", "lamport", "--shared", "0.5"], "none of these lets readers"),
+        (["compare", "lamport", "--shared", "0.5"], "none of these algorithms has readers"),
         (["compare", "lamport", "--shared", "2"], "0<=x<=1"),
         (["advise", "--permits", "3"], "--use semaphore"),
         (
@@ -365,44 +373,44 @@ def test_quorums_are_described(peerlock: Any, kind: str) -> None:
             "--permits: it must be at least 1, not 0",
         ),
         (["advise", "--shared", "0.3"], "--use 'shared lock'"),
-        (["simulate", "lamport", "--load", "2"], "is no load"),
+        (["simulate", "lamport", "--load", "2"], "invalid load"),
         (["simulate", "lamport", "--latency", "unifrom:1,2"], "did you mean uniform"),
-        (["simulate", "lamport", "--entries", "0"], "at least 1"),
-        (["simulate", "lamport", "--crash", "soon"], "is no crash"),
-        (["simulate", "lamport", "--crash", "9@3"], "no such node"),
-        (["simulate", "lamport", "--schedule", "7@1"], "is no request"),
+        (["simulate", "lamport", "--entries", "0"], "use 1 or more"),
+        (["simulate", "lamport", "--crash", "soon"], "invalid crash"),
+        (["simulate", "lamport", "--crash", "9@3"], "there is no node 9"),
+        (["simulate", "lamport", "--schedule", "7@1"], "invalid request"),
         (["simulate", "lamport", "--trace", "/nowhere/run.svg"], "cannot write"),
         (["simulate", "lamport", "--trace", "run.gif"], ".svg"),
         (["simulate", "lamport", "--loss", "2"], "0<=x<=1"),
-        (["simulate", "lamport", "--latency", "constant:nan"], "is no latency"),
-        (["simulate", "lamport", "--latency", "uniform:1,inf"], "is no latency"),
+        (["simulate", "lamport", "--latency", "constant:nan"], "invalid latency"),
+        (["simulate", "lamport", "--latency", "uniform:1,inf"], "invalid latency"),
         (["simulate", "lamport", "--hold", "nan"], "is not a valid number"),
         (["simulate", "lamport", "--hold", "inf", "--json"], "is not a valid number"),
-        (["simulate", "lamport", "--hold", "1e300"], "nobody can stay inside"),
+        (["simulate", "lamport", "--hold", "1e300"], "invalid hold"),
         (["simulate", "lamport", "--loss", "nan"], "is not a valid number"),
         (["simulate", "lamport", "--shared", "0.5"], "readers"),
-        (["simulate", "lamport", "--schedule", "1@1.2.3"], "is no request"),
-        (["simulate", "lamport", "--schedule", "1@" + 400 * "9"], "no time"),
+        (["simulate", "lamport", "--schedule", "1@1.2.3"], "invalid request"),
+        (["simulate", "lamport", "--schedule", "1@" + 400 * "9"], "invalid time"),
         (["simulate", "lamport", "--crash", "1@5-3"], "cannot be back at 3"),
-        (["simulate", "lamport", "--crash", "1@1.2.3"], "is no crash"),
+        (["simulate", "lamport", "--crash", "1@1.2.3"], "invalid crash"),
         (["simulate", "lamport", "--crash", "1@5-9", "--crash", "1@7"], "is down then"),
         (["simulate", "lamport", "--partition", "5-2:1,2/3"], "cannot end at 2"),
-        (["simulate", "lamport", "--partition", "1-2:1,9/3"], "9: no such node"),
+        (["simulate", "lamport", "--partition", "1-2:1,9/3"], "there is no node 9"),
         (["simulate", "lamport", "--partition", "1-2:1,2/2,3"], "in two groups"),
-        (["simulate", "lamport", "--partition", "1-2:1,,2"], "is no partition"),
-        (["advise", "--latency", "constant:inf"], "is no latency"),
+        (["simulate", "lamport", "--partition", "1-2:1,,2"], "invalid partition"),
+        (["advise", "--latency", "constant:inf"], "invalid latency"),
         (["advise", "--hold", "nan"], "is not a valid number"),
         (["compare", "lamport", "--hold", "nan"], "is not a valid number"),
         (["check", "lamport", "--max-seconds", "nan"], "is not a valid number"),
         (["check", "lamport", "--max-memory", "inf"], "is not a valid number"),
         (["quorums", "plane", "--p", "nan"], "is not a valid number"),
-        (["compare", "lamport", "-n", "3,many"], "is no list of sizes"),
-        (["compare", "lamport", "--runs", "0"], "at least 1 run"),
-        (["compare", "lamport", "--jobs", "0"], "at least 1 process"),
+        (["compare", "lamport", "-n", "3,many"], "invalid sizes"),
+        (["compare", "lamport", "--runs", "0"], "invalid number of runs"),
+        (["compare", "lamport", "--jobs", "0"], "invalid --jobs"),
         (["compare", "lamport", "--plot", "/nowhere/f.pdf"], "cannot write"),
         (["compare", "lamport", "--plot", "figure.gif"], "figure.gif"),
         (["compare"], "NAMES"),
-        (["quorums", "circle"], "there is no kind of quorums"),
+        (["quorums", "circle"], "unknown kind of quorums"),
         (["quorums", "grid", "-n", "0"], "at least 1 node"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -591,7 +599,7 @@ def test_a_run_of_a_museum_piece_says_that_it_is_wrong(peerlock: Any) -> None:
     told = peerlock("simulate", "lamport-reordered", "-n", 2, "--entries", 1).out
     assert (
         "known to be wrong: it can end in exclusion; "
-        "peerlock check lamport-reordered shows the shortest way" in told
+        "peerlock check lamport-reordered prints a shortest counterexample" in told
     )
     wrong = peerlock("simulate", "lamport-reordered", "--json").json
     assert wrong["verdict"] == "exclusion"
@@ -601,7 +609,7 @@ def test_a_run_of_a_museum_piece_says_that_it_is_wrong(peerlock: Any) -> None:
 def test_a_museum_piece_is_shown_without_the_card_of_all_the_others(peerlock: Any) -> None:
     told = peerlock("show", "central-lifo").out
     assert "central-lifo  The coordinator lets the latest one in first." in told
-    assert "What it varies: peerlock show central." in told
+    assert "It varies central: peerlock show central." in told
     assert "each class says where" not in told
 
 
@@ -616,3 +624,42 @@ def test_a_card_says_nothing_that_only_readers_of_its_file_can_see(entry: Any) -
     texts = (shown.title, shown.idea, *shown.facts.values(), *shown.departures, shown.note)
     for text in texts:
         assert not OF_THE_SOURCE.search(text), text
+
+
+def test_help_into_a_closed_pipe_is_no_error() -> None:
+    line = f"(sleep 0.2; {sys.executable} -m peerlock check --help; echo $? >&2) | true"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert done.stderr == "0\n"
+
+
+def test_algorithms_with_equal_figures_share_a_rank() -> None:
+    figures = ["3.00", "1.50", "3.00", "–", "2.00"]
+    assert [place(figure, figures) for figure in figures] == [3, 1, 3, 5, 2]
+
+
+def test_one_run_has_no_deviation(peerlock: Any) -> None:
+    done = peerlock("compare", "central", "-n", 3, "--runs", 1, "--entries", 20)
+    assert "±" not in done.out
+    assert "one run; times" in done.out
+
+
+def test_one_is_not_many(peerlock: Any) -> None:
+    assert "1 node," in peerlock("check", "central", "-n", 1).out
+    assert counted(1, "entry") == "1 entry"
+    assert counted(2000, "entry") == "2,000 entries"
+
+
+def test_the_status_of_a_cluster_within_another_process_is_not_known(peerlock: Any) -> None:
+    done = peerlock("status", "--cluster", "memory://x")
+    assert done.code == 2
+    assert "is within one process" in done.err
+
+
+def test_status_takes_no_options_that_it_cannot_use(peerlock: Any) -> None:
+    assert "--listen" not in peerlock("status", "--help").out
+
+
+def test_more_nodes_than_a_quorum_system_can_be_built_for(peerlock: Any) -> None:
+    done = peerlock("quorums", "plane", "-n", 100_000)
+    assert done.code == 2
+    assert "use at most 20,000" in done.err

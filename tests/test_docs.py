@@ -18,8 +18,12 @@ from handbook import (
 )
 from handbook.book import ROOT, Book, inline, trace_style, up
 from handbook.markdown import prose, table
+from handbook.mathematics import typeset, typeset_pages
 from handbook.measures import SIZES, Measured, Room, right_ones, room
 
+import peerlock.checker
+import peerlock.simulator
+import peerlock.traces
 from peerlock import sync
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
@@ -113,14 +117,16 @@ def test_every_command_on_a_page_can_be_given(book: Book) -> None:
         given = runs.parsed(command).params
         if command.startswith("peerlock simulate"):
             runs.scenario_of(command)
-        if command.startswith("peerlock check"):
-            apart = ("paths", "as_json", "max_seconds", "max_memory", "max_states")
+        if command.startswith("peerlock check "):
+            apart = {"paths", "as_json", "max_seconds", "max_memory", "max_states"}
+            apart |= {"everywhere"}
             model_from(**{k: v for k, v in given.items() if k not in apart})
 
 
 def test_what_is_wrong_is_shown_with_its_shortest_way(book: Book) -> None:
     page = book.pages["literature.md"]
-    assert "**1 and 2 are inside together.** The shortest way takes 10 steps" in page
+    shortest = "**1 and 2 are inside together.** A shortest counterexample takes 10 steps"
+    assert shortest in page
     assert "## Broken on purpose" in page
     assert "All findings of the searches" in page
     drawn = book.pictures["pictures/run-suzuki-kasami-lifo.html"]
@@ -140,7 +146,7 @@ def test_the_drawn_ones_are_in_the_museum() -> None:
 def test_every_piece_of_the_museum_has_a_group() -> None:
     groups = {museum.group_of(a) for a in CATALOGUE if a.family == "museum"}
     assert museum.SURVEY in groups
-    assert "Chaudhuri and Edward, 2004" in groups
+    assert "From Chaudhuri and Edward, 2004" in groups
 
 
 def test_all_commands_and_all_options_are_told(book: Book) -> None:
@@ -157,8 +163,35 @@ def test_the_api_is_what_is_exported(book: Book) -> None:
     assert page.count("{py:class} LockNode") == 2
     assert "{py:function} join(cluster: str | None = None, *, lease" in page
     assert "- `lease`: seconds" in page
-    assert "release_grant" not in page
+    assert "{py:property} is_lost" in page  # of a base class
     assert api.words(sync.join) in page
+
+
+def test_every_exported_name_is_in_the_reference(book: Book) -> None:
+    for name in set(peerlock.__all__) - {"sync"}:
+        assert re.search(rf"{{py:\w+}} {name}\b", book.pages["api.md"]), name
+    for module in (peerlock.simulator, peerlock.checker, peerlock.traces):
+        for name in module.__all__:
+            assert re.search(rf"{{py:\w+}} {name}\b", book.pages["lab.md"]), name
+
+
+def documented_classes() -> list[type]:
+    faces = [getattr(face, name) for face in (peerlock, sync) for name in api.SURFACE]
+    lab = (peerlock.simulator, peerlock.checker, peerlock.traces)
+    exported = [getattr(module, name) for module in lab for name in module.__all__]
+    return faces + [kind for kind in exported if isinstance(kind, type)]
+
+
+def test_names_are_public_or_internal_and_exist(book: Book) -> None:
+    every = {name for kind in documented_classes() for name in api.own_names(kind)}
+    surface = {name for names in api.SURFACE.values() for name in names}
+    assert surface | api.INTERNAL <= every
+    for kind in (getattr(face, name) for face in (peerlock, sync) for name in api.SURFACE):
+        rest = set(api.own_names(kind)) - {*api.SURFACE[kind.__name__]}
+        assert rest <= api.INTERNAL | {"lock"}, kind  # a grant has a lock of the node
+    for page in ("api.md", "lab.md"):
+        named = re.findall(r"\{py:(?:method|property|attribute)\} (\w+)", book.pages[page])
+        assert not api.INTERNAL & set(named)
 
 
 def test_searches_are_read_from_the_table() -> None:
@@ -172,9 +205,41 @@ def test_searches_are_read_from_the_table() -> None:
 def test_the_start_is_the_readmes_beginning(book: Book) -> None:
     start = book.pages["index.md"]
     assert start.startswith("# peerlock")
-    assert "## Use it" in start
-    assert "BENCHMARKS" not in start
-    assert "## How fast" not in start
+    assert "## Ten lines" in start
+    assert texts.COMPARED not in start
+    assert texts.MORE not in start
+
+
+def test_the_comparison_is_a_page(book: Book) -> None:
+    page = book.pages["alternatives.md"]
+    assert page.startswith("# Compared with flock, Redis, etcd and PostgreSQL\n")
+    assert "| PostgreSQL's advisory locks |" in page
+
+
+def test_the_glossary_fits_on_a_screen(book: Book) -> None:
+    page = book.pages["glossary.md"]
+    for term in ("member", "view", "circle", "home", "epoch", "grant", "fence", "lease"):
+        assert f"| **{term}** |" in page
+    assert len(page.splitlines()) < 25
+
+
+def test_mathematics_is_typeset() -> None:
+    assert typeset("set S_i of `S_i`") == "set <i>S</i><sub><i>i</i></sub> of `S_i`"
+    assert typeset("about √(2N)") == 'about √<span class="root">2<i>N</i></span>'
+    assert typeset("2(N-1), GF(p^m)") == "2(<i>N</i>−1), GF(<i>p</i><sup>m</sup>)"
+    assert typeset("G. Ricart, A. K. Agrawala: a node's 3 s") == (
+        "G. Ricart, A. K. Agrawala: a node's 3 s"
+    )
+    pages = {"compare.md": "# N\n\nN\n\n```text\nN\n```\n", "knobs.md": "N"}
+    typeset_pages(pages)
+    assert pages == {"compare.md": "# N\n\n<i>N</i>\n\n```text\nN\n```\n", "knobs.md": "N"}
+
+
+def test_a_class_in_the_same_file_is_not_below_on_the_page() -> None:
+    text = "The published form is `Maekawa1985` below."
+    assert algorithms.linked(text, "compare.md") == (
+        "The published form is [maekawa-1985](algorithms/maekawa-1985.md)."
+    )
 
 
 def test_a_picture_that_is_not_there_is_left_out() -> None:

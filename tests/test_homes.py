@@ -411,9 +411,9 @@ def test_a_home_may_die_while_a_lock_switches() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("", 2, True), "a semaphore is not shared"),
-        (("", -1), "permits must be from 1 to 1,000, not -1"),
-        (("", 1_001), "permits must be from 1 to 1,000, not 1001"),
+        (("", 2, True), "a semaphore cannot be shared"),
+        (("", -1), "permits must be 1 to 1,000, got -1"),
+        (("", 1_001), "permits must be 1 to 1,000, got 1001"),
         (("maekawa", 2), "maekawa cannot serve a semaphore; these can: raymond-k"),
         (("maekawa", 0, True), "maekawa cannot serve a shared lock; these can: ricart"),
         (("raymond-k",), "raymond-k cannot serve a lock; these can: central"),

@@ -177,6 +177,19 @@ async def test_a_silent_member_is_named_if_locks_wait_for_it(
 
 
 @on_each_loop
+async def test_a_member_that_rests_is_awake_when_its_locks_are_used(cluster: str) -> None:
+    """Otherwise it would keep a name that it no longer uses for longer than it should."""
+    async with peerlock.join(cluster) as node, peerlock.join(cluster):
+        state = node.host.presence
+        await until(lambda: state.resting)
+        async with node.lock("x"):
+            used = clock.now()
+        await until(lambda: not state.resting)
+        assert clock.now() < used + presence.POLL_IDLE / 2
+        assert state.wake_at <= clock.now() + presence.POLL
+
+
+@on_each_loop
 async def test_two_hosts_talk(cluster: str) -> None:
     async with peerlock.join(cluster) as one, peerlock.join(cluster) as other:
         async with other.lock("x", timeout=10):

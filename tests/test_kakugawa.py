@@ -15,6 +15,7 @@ from peerlock.algorithms.maekawa import Locked, Maekawa, Maekawa1985, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.core.bits import bits
+from peerlock.core.demands import Permits
 from peerlock.core.peer import Grant, Send, snake
 from peerlock.quorums.constructions import Quorum, QuorumSystem
 from peerlock.quorums.coterie import choices, k_coterie
@@ -337,7 +338,7 @@ def two_at_a_time(
         nodes=quorums.nodes,
         requests=tuple(int(node in asking) for node in members),
         network=Network(fifo=True),
-        capacity=2,
+        rule=Permits(2),
         fences=False,
     )
 

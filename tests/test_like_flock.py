@@ -323,7 +323,7 @@ main()
 EVERY = [
     *("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve"),
     *("status", "show lamport", "simulate lamport", "compare lamport", "advise"),
-    *("new mine", "quorums plane", "reproduce --quick --only naimi"),
+    *("new mine", "quorums plane", "reproduce --quick --only naimi", "check-node two"),
 ]
 
 

@@ -127,8 +127,8 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("x",), 64, "say what to run"),
-        ((), 64, "which lock?"),
+        (("x",), 64, "missing command"),
+        ((), 64, "missing lock name"),
         (("x", "-w", "soon", "--", "true"), 64, "soon"),
         (("x", "-w", "-1", "--", "true"), 64, "-1"),
         (("x", "-w", "nan", "--", "true"), 64, "nan"),
@@ -145,7 +145,7 @@ def test_a_string_for_the_shell(shell: Shell) -> None:
         (("x", "--lease", "0.001", "--", "true"), 64, "0.1 or more"),
         (("x", "--lease", "inf", "--", "true"), 64, "number of seconds"),
         (("x", "--cluster", "memory://x", "--", "true"), 64, "within one process"),
-        (("x", "--cluster", "nowhere", "--", "true"), 64, "names no cluster"),
+        (("x", "--cluster", "nowhere", "--", "true"), 64, "invalid cluster"),
         (("x", "--cluster", "sqlite:///no/such/file", "--", "true"), 69, "no directory"),
         (("", "true"), 64, "characters"),
         (("x", "no-such-command"), 69, "no-such-command"),
@@ -179,8 +179,8 @@ def test_options_before_and_after_the_name(shell: Shell) -> None:
         ("--timeout 3 a true", {"timeout": 3.0}),
         ("a -w 3 true -w 4", {"timeout": 3.0, "command": ("true", "-w", "4")}),
         ("a -- -n", {"nonblock": False, "command": ("-n",)}),
-        ("-- -n true", {"name": "-n", "nonblock": False, "command": ("true",)}),
-        ("- true", {"name": "-"}),
+        ("-- -n true", {"names": ("-n",), "nonblock": False, "command": ("true",)}),
+        ("- true", {"names": ("-",)}),
         ("a --lease none true", {"lease": None}),
         ("-E 5 a -E 6 true", {"conflict": 6}),
         ("a --insecure --listen h:1 true", {"insecure": True, "listen": "h:1"}),
@@ -206,7 +206,7 @@ def test_help_is_asked_for(line: str) -> None:
         ("--nonblock=yes x true", "--nonblock takes no value, got 'yes'"),
         ("-n- x true", "-n takes no value, got '-'"),
         ("--nonblok x true", "did you mean --nonblock?"),
-        ("-nq x true", "there is no option '-q'"),
+        ("-nq x true", "unknown option '-q'"),
         ("-w inf x true", "invalid -w 'inf': use a number of seconds, 0 or more"),
         ("--permits -1 x true", "invalid --permits '-1': use a whole number, 1 or more"),
     ],
@@ -313,7 +313,10 @@ def test_joining_is_not_waited_for_any_longer(
     etcd.pause()
     done = apart.run("lock", "--insecure", *options, "x", "--", "echo", "in")
     assert (done.returncode, done.stdout) == (69, "")
-    assert done.stderr == f"peerlock: the cluster did not let us in within {within} s\n"
+    assert (
+        done.stderr
+        == f"peerlock: the cluster is unreachable: joining took longer than {within} s\n"
+    )
 
 
 def test_what_joining_took_is_not_waited_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,7 +442,7 @@ def test_the_command_can_read_from_the_terminal(shell: Shell) -> None:
 
 
 def test_status_shows_who_holds_and_who_waits(shell: Shell) -> None:
-    assert shell.run("status").stdout == "Nobody is in this cluster.\n"
+    assert shell.run("status").stdout == "This cluster has no members.\n"
     holder = shell.hold()
     other = shell.start("lock", "-s", "x", "--", "true")
     eventually(lambda: shell.waiting() == 1, shell.status)

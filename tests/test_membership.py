@@ -476,7 +476,7 @@ def test_addresses_of_clusters(short_path: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_what_names_no_cluster(url: str) -> None:
-    with pytest.raises(UsageError, match="names no cluster; use sqlite:///path/to/file"):
+    with pytest.raises(UsageError, match="use sqlite:///path/to/file"):
         engine_for(url, None)
 
 
@@ -485,7 +485,7 @@ def test_what_names_no_cluster(url: str) -> None:
     [
         ("sqlite:///tmp/a#b.db", "write %23 for the # in its path"),
         ("sqlite:///tmp/a?b.db", r"write %3F for the \? in its path"),
-        ("sqlite:///tmp/a%00b.db", "no path has %00 in it"),
+        ("sqlite:///tmp/a%00b.db", "use a path without %00"),
     ],
 )
 def test_what_would_name_another_file(url: str, what: str) -> None:
@@ -495,7 +495,7 @@ def test_what_would_name_another_file(url: str, what: str) -> None:
 
 @pytest.mark.parametrize("lease", [0, -1, 1e-3, float("nan"), float("inf"), True, "3"])
 def test_a_lease_is_a_time_that_can_be_kept(lease: Any) -> None:
-    with pytest.raises(UsageError, match=r"number of seconds, 0.1 or more, .*; not "):
+    with pytest.raises(UsageError, match=r"number of seconds, 0.1 or more, .*; got "):
         engine_for("memory://x", lease)
 
 
@@ -557,7 +557,9 @@ def test_a_private_directory_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "to nothing").symlink_to(tmp_path / "no")
     for name in ("file", "link", "to nothing"):
-        with pytest.raises(ClusterError, match="is not a directory of yours; have it rem"):
+        with pytest.raises(
+            ClusterError, match="is not a directory of this user; have it rem"
+        ):
             private_directory(tmp_path / name)
     assert not (tmp_path / "no").exists()
 
@@ -566,7 +568,7 @@ def test_a_private_directory_that_is_none(tmp_path: Path) -> None:
 def test_a_private_directory_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir(mode=0o700)
     os.chown(tmp_path / "theirs", 12345, 12345)
-    with pytest.raises(ClusterError, match="is not a directory of yours"):
+    with pytest.raises(ClusterError, match="is not a directory of this user"):
         private_directory(tmp_path / "theirs")
 
 

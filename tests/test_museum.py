@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
+from handbook import checked
 
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.entry import PAPERS, Algorithm, Quotation
 from peerlock.algorithms.suzuki_kasami_bounded import SuzukiKasamiBounded
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
@@ -25,6 +27,15 @@ def test_the_exhibit_shows_the_verdict(entry: Algorithm) -> None:
     assert violation is not None
     assert violation.property == entry.verdict
     assert (violation.loop_from is not None) == (entry.exhibit.requests is None)
+    if entry.quotes:
+        steps = violation.depth if violation.loop_from is None else violation.loop_from
+        assert f"after {steps} step" in told_of(entry.name)
+
+
+def told_of(name: str) -> str:
+    """What follows, in the table of the papers' errors."""
+    (row,) = [row for row in checked.errors() if f"`{name}`" in row[2]]
+    return row[2]
 
 
 def test_the_listing_of_tr869_is_safe_and_overtakes_too_often() -> None:
@@ -55,6 +66,24 @@ def test_the_quotation_stands_in_the_paper(entry: Algorithm) -> None:
     for quotation in entry.quotes:
         assert len(quotation.words) > 20
         assert stands(quotation), quotation.words
+
+
+def test_of_every_error_it_is_said_since_when_it_is_known() -> None:
+    rows = checked.errors()
+    assert len(rows) > 30
+    for _, sentence, follows, known in rows:
+        assert sentence[0] + sentence[-1] == "“”"
+        assert follows
+        assert re.match(r"not found in print|\d{4}, |a misprint|the lecture's own", known)
+    named = {name for row in rows for name in re.findall("`([^`]+)`", row[2])}
+    assert named == {entry.name for entry in MUSEUM if entry.quotes}
+
+
+@at_hand
+@pytest.mark.parametrize("row", checked.errors(), ids=lambda row: row[1])
+def test_the_sentence_of_an_error_stands_in_its_paper(row: tuple[str, ...]) -> None:
+    (paper,) = [key for key, name in PAPERS.items() if row[0].startswith(name)]
+    assert stands(Quotation(paper, row[0], row[1][1:-1]))
 
 
 @at_hand

@@ -8,7 +8,11 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.checker.check import check
-from tests.mutants import MUTANTS, Mutant
+from tests.mutants import MUTANTS as OF_THE_PAPERS
+from tests.mutants import Mutant
+from tests.mutants_since import SINCE
+
+MUTANTS = (*OF_THE_PAPERS, *SINCE)
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=str)

@@ -297,9 +297,9 @@ def test_of_several_one_must_be_chosen(
         ("./nowhere.py", "cannot read nowhere.py: No such file or directory"),
         ("nowhere:Mine", "cannot import nowhere: No module named 'nowhere'"),
         ("json:dumps", "json has no entry: end it with ENTRIES = "),
-        (":Mine", "there is no algorithm ':Mine'; "),
+        (":Mine", "unknown algorithm ':Mine': "),
         ("./folder.py", "cannot read folder.py: Is a directory"),
-        ("mnie", "there is no algorithm 'mnie'; "),
+        ("mnie", "unknown algorithm 'mnie': "),
     ],
 )
 def test_what_is_not_there_is_said_in_a_line(
@@ -426,11 +426,11 @@ def test_what_is_new_passes_its_own_test(
     ("arguments", "complaint"),
     [
         (["My Lock"], "invalid name 'My Lock': use small letters, digits and hyphens"),
-        (["mine"], "mine.py is there already: choose another name, or move it"),
-        (["x", "--from", "central-lifo"], "central-lifo is known to be wrong: begin with"),
+        (["mine"], "mine.py exists already: choose another name, or move it"),
+        (["x", "--from", "central-lifo"], "central-lifo is known to be wrong: copy"),
         (
             ["x", "--from", "raymnd"],
-            "there is no algorithm 'raymnd'; did you mean",
+            "unknown algorithm 'raymnd': did you mean",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from peerlock.algorithms.mishra_srimani import MishraSrimani
 from peerlock.algorithms.naimi_trehel_failures import NaimiTrehelFailures
 from peerlock.algorithms.ricart_agrawala import Reply, Request, RicartAgrawala
 from peerlock.algorithms.ricart_agrawala_failures import RicartAgrawalaFailures
+from peerlock.algorithms.ricart_agrawala_insertion import RicartAgrawalaInsertion
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.core.bits import all_but, bits, nodes_in
 from peerlock.core.peer import (
@@ -88,15 +89,20 @@ SENSIBLE = {"request", "inquire", "token"}
 SENSIBLE_IN = {
     ("suzuki-kasami", "privilege"),
     ("srimani-reddy", "privilege"),
+    ("srimani-reddy-bounded", "privilege"),
     ("chaudhuri-91", "call"),
     ("chaudhuri-91", "privilege"),  # which passes through
     ("chaudhuri-95", "call"),
     ("chaudhuri-95", "privilege"),
     ("banerjee-chrysanthis", "lr_collector"),
     ("ricart-agrawala-broadcast", "broadcast_reply"),
+    ("ricart-agrawala-implicit-broadcast", "broadcast_reply"),
     ("agrawal-el-abbadi", "down"),
+    ("agrawal-el-abbadi-trees", "down"),
     ("kakugawa", "down"),
     ("maekawa-takeover", "down"),
+    ("raymond-echo", "explorer"),
+    ("suzuki-kasami-by-number", "privilege"),
     ("maekawa-takeover", "report"),  # of a failure that we shall hear of
     ("majority", "down"),
     ("weighted-majority", "down"),
@@ -104,7 +110,13 @@ SENSIBLE_IN = {
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),
+    *(("mishra-srimani-bounded", snake(m)) for m in MishraSrimani.messages),
     *(("ricart-agrawala-failures", snake(m)) for m in RicartAgrawalaFailures.messages),
+    ("chandy-misra", "ask"),
+    ("chandy-misra", "ask_fork"),
+    ("dijkstra-ring", "state"),  # whatever comes
+    ("lodha-kshemkalyani", "flush"),  # which may be late
+    *(("ricart-agrawala-insertion", snake(m)) for m in RicartAgrawalaInsertion.messages),
     ("mizuno-neilsen-rao", "requests"),
     ("mizuno-neilsen-rao", "acquired"),
 }

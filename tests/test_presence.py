@@ -131,7 +131,7 @@ def test_it_looks_at_every_tick(alone: Alone) -> None:
     assert alone.got(Renew) == [Renew(ME)]
 
 
-@pytest.mark.parametrize(("lease", "often"), [(LEASE, 9), (None, 9), (3.0, 49)])
+@pytest.mark.parametrize(("lease", "often"), [(LEASE, 8), (None, 8), (3.0, 25)])
 def test_one_that_does_nothing_looks_less_often(lease: float | None, often: int) -> None:
     """But never so seldom that its lease could end."""
     presence = Alone(lease=lease)
@@ -144,6 +144,26 @@ def test_one_that_does_nothing_looks_less_often(lease: float | None, often: int)
             presence.renewed(view(10, ME), presence.ends, False)
     assert looked == often
     assert presence.node.member
+
+
+def test_the_rest_of_one_that_does_nothing_ends_when_it_is_used(alone: Alone) -> None:
+    alone.pass_time(POLL)
+    assert alone.resting
+    alone.stir()
+    assert alone.resting  # for nothing has happened
+    alone.hold()
+    alone.stir()
+    alone.drain()
+    alone.pass_time(POLL)
+    assert not alone.resting and BeFound() in alone.drain()
+
+
+def test_the_rest_of_one_that_does_nothing_ends_when_the_engine_fails(alone: Alone) -> None:
+    alone.pass_time(POLL)
+    alone.drain()
+    alone.failed("out of order")
+    alone.pass_time(POLL)
+    assert alone.got(Renew) == [Renew(ME)]
 
 
 def test_a_short_lease_is_renewed_five_times_in_its_course() -> None:

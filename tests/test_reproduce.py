@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,16 +63,55 @@ LINES = {
     ),
     "Maekawa §7, §9, Table III": (
         "Maekawa",
-        ["§7: the largest gap", "§7: Bruck", "§9: lost", "Table III"],
+        [
+            "§7: the largest gap",
+            "§7: Bruck",
+            "§9: lost",
+            "Table III: the number of nodes to which",
+            "Table III: the number of nodes of which each node keeps dynamic",
+            "Table III: the number of nodes of which a failure",
+            "Table III: the number of nodes of which each node keeps static",
+            "Table III: removal",
+            "Table III: overtaking",
+        ],
+    ),
+    "Maekawa Fig. 3, §2": (
+        "Maekawa",
+        ["Fig. 3: a circular waiting", "Fig. 3: the circular waiting", "§2: Thomas's"],
+    ),
+    "TR-869 §2.4, §6.5, §7.2.2": (
+        "Ricart",
+        [
+            "§2.4",
+            "§6.5: the lower",
+            "§6.5: random",
+            "§6.5: steps of 1",
+            "§7.2.2",
+        ],
     ),
     "TR-869 §5": ("Ricart", ["§5.3.1", "§5.3.3", "§6.2: with implicit replies"]),
     "Chaudhuri-Edward's bounds": (
         "Chaudhuri",
-        ["§3.1: groups", "§3.2: the number of links", "Theorem 3", "§7: a node waits"],
+        [
+            "§2: helary-plouzeau-raynal",
+            "§3.1: groups",
+            "§3.2: the number of links",
+            "Theorem 3: the token's",
+            "Theorem 3: LRQ",
+            "§7: a node waits",
+        ],
     ),
     "lecture's minimal arrangements": (
         "Mühl",
         ["minimal arrangements: n", "minimal arrangements: there"],
+    ),
+    "lecture's slides": (
+        "Mühl",
+        [
+            "deadlocks are avoidable",
+            "lift algorithm: a directed",
+            "Suzuki-Kasami: the queue",
+        ],
     ),
     "TR-869 Fig. A–J": ("Ricart", [f"Fig. {letter}" for letter in "ABCDEFGHIJ"]),
     "TR-869 §6.4, appendix": (
@@ -94,6 +134,19 @@ LINES = {
             "Fig. 6",
         ],
     ),
+    "survey's text": (
+        "Velazquez",
+        [
+            "Srimani-Reddy: sequence numbers",
+            "Lamport: first come",
+            "Ricart-Agrawala: first come",
+            "Helary-Plouzeau-Raynal: first come",
+            "Raymond: first come",
+            "Ricart-Agrawala's token: first come",
+            "Raymond: a piggyback",
+            "Agrawal-El Abbadi: any two",
+        ],
+    ),
     "survey Table 1": (
         "Velazquez",
         [
@@ -114,6 +167,7 @@ LINES = {
             "Table 1: Singhal",
             "Table 1: Naimi-Trehel",
             "Table 1: Nishio",
+            "Table 1: Mishra-Srimani",
         ],
     ),
     "survey Table 2": (
@@ -215,6 +269,8 @@ def test_rows_of_the_tables_are_measured_at_five_sizes_light_and_heavy() -> None
     for source in ("Velazquez", "Mühl"):
         rows: dict[str, set[tuple[int, str]]] = {}
         for item in ALL:
+            if not re.match("Table|closing table", item.item):
+                continue
             if item.source.startswith(source) and "load" in item.parameters:
                 at = (item.parameters["n"], str(item.parameters["load"])[:5])
                 rows.setdefault(item.item, set()).add(at)
@@ -395,7 +451,7 @@ def test_an_unexplained_disagreement_is_exit_code_1(
     monkeypatch.setattr(run, "all_items", lambda: [wrong])
     done = invoke("--jobs", "1")
     assert done.exit_code == 1
-    assert "Nobody knows why" in done.output
+    assert "The reason is not known" in done.output
     assert "1 for no known reason" in done.output
 
 
@@ -428,7 +484,7 @@ def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (("--only", "nonsense"), "nothing to reproduce"),
-        (("--jobs", "0"), "at least 1 process"),
+        (("--jobs", "0"), "invalid --jobs"),
         (("--markdown", "/nowhere/page.md"), "cannot write"),
     ],
 )

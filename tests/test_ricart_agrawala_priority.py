@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -145,3 +145,54 @@ def test_in_order_the_bound_of_the_appendix_does_not_depend_on_steps(
     report = check(stepping(increments, (3, 3, 1), fifo=True))
     assert report.holds
     assert report.max_overtaken == 4
+
+
+# "This favoritism can be reduced by incrementing the sequence number by a random integer"
+
+
+def test_random_steps_are_drawn_anew_and_can_be_repeated() -> None:
+    def numbers() -> list[int]:
+        peer = RicartAgrawalaPriority(1, (1,), increments=6)
+        found = []
+        for _ in range(300):
+            peer.acquire()
+            found.append(peer.our_sequence_number)
+            peer.release()
+        return found
+
+    drawn = numbers()
+    steps = [b - a for a, b in pairwise([0, *drawn])]
+    assert drawn == numbers()
+    assert set(steps) == set(range(1, 7))
+    assert all(30 <= steps.count(step) <= 70 for step in range(1, 7))
+
+
+def test_each_node_draws_steps_of_its_own() -> None:
+    members = tuple(range(1, 41))
+    peers = [RicartAgrawalaPriority(node, members, increments=8) for node in members]
+    for peer in peers:
+        peer.acquire()
+    assert {peer.our_sequence_number for peer in peers} == set(range(1, 9))
+
+
+def test_the_seed_is_part_of_the_state() -> None:
+    peer = RicartAgrawalaPriority(1, (1,), increments=1000)
+    before = peer.snapshot()
+    peer.acquire()
+    chosen = peer.our_sequence_number
+    peer.restore(before)
+    peer.acquire()
+    assert peer.our_sequence_number == chosen
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_with_random_steps_every_schedule_holds(most: int) -> None:
+    members = (1, 2, 3)
+    chosen = replace(
+        model(NAME, 3, 1),
+        make=lambda node: RicartAgrawalaPriority(node, members, increments=most),
+    )
+    report = check(chosen)
+    assert report.holds
+    assert report.everyone_entered
+    assert report.max_messages_per_entry == 4

@@ -12,8 +12,9 @@ from peerlock.algorithms.srimani_reddy import SrimaniReddy
 from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.checker.check import check
 from peerlock.checker.model import model
+from peerlock.core.demands import EXCLUSIVE, Permits, Sharing
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Broadcast, Grant, Send
+from peerlock.core.peer import SHARED, Broadcast, Grant, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
 from peerlock.simulator.judge import Judge
 from peerlock.traces.trace import Kind
@@ -25,9 +26,9 @@ THREE = (1, 2, 3)
 
 
 def test_readers_may_be_inside_together_and_a_writer_may_not_join_them() -> None:
-    judge = Judge()
+    judge = Judge(Sharing())
     for node in (1, 2, 3):
-        judge.requested(node, shared=node < 3)
+        judge.requested(node, SHARED if node < 3 else EXCLUSIVE)
     judge.granted(1, fence=1)
     judge.granted(2, fence=1)
     with pytest.raises(Violation, match="1, 2 and 3 are inside together"):
@@ -35,17 +36,17 @@ def test_readers_may_be_inside_together_and_a_writer_may_not_join_them() -> None
 
 
 def test_a_reader_may_not_join_a_writer() -> None:
-    judge = Judge()
+    judge = Judge(Sharing())
     judge.requested(1)
-    judge.requested(2, shared=True)
+    judge.requested(2, SHARED)
     judge.granted(1, fence=1)
     with pytest.raises(Violation, match="1 and 2 are inside together"):
         judge.granted(2, fence=2)
 
 
 def test_a_writers_fence_is_above_every_readers() -> None:
-    judge = Judge()
-    judge.requested(1, shared=True)
+    judge = Judge(Sharing())
+    judge.requested(1, SHARED)
     judge.granted(1, fence=5)
     judge.left(1)
     judge.requested(2)
@@ -54,7 +55,7 @@ def test_a_writers_fence_is_above_every_readers() -> None:
 
 
 def test_as_many_as_there_are_permits() -> None:
-    judge = Judge(capacity=2)
+    judge = Judge(Permits(2))
     for node in THREE:
         judge.requested(node)
     judge.granted(1, fence=1)

@@ -103,7 +103,7 @@ def test_a_directory_that_is_read_only(elsewhere: Path) -> None:
 def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
     """As the one above, in a process that is not root's."""
     said = another_user_joins(short_path, mode=0o755)
-    assert "files belongs to another user; use a directory of yours\n" in said
+    assert "files belongs to another user; use a directory of your own\n" in said
     assert said.count("\n") == 1
     assert os.listdir(short_path / "files") == []
 
@@ -146,7 +146,7 @@ def test_a_file_of_another_user(elsewhere: Path) -> None:
         engine.read()
     elsewhere.touch()
     os.chown(elsewhere, 12345, 12345)
-    says(elsewhere, "c.db belongs to another user; use a file of yours")
+    says(elsewhere, "c.db belongs to another user; use a file of your own")
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give directories away")
@@ -160,7 +160,7 @@ def test_locked_files_in_the_hands_of_another_user(elsewhere: Path) -> None:
 @pytest.mark.parametrize("content", [b"no database" * 1000, b"SQLite format 3\0" * 500])
 def test_a_damaged_file(elsewhere: Path, content: bytes) -> None:
     elsewhere.write_bytes(content)
-    says(elsewhere, "c.db is damaged or no database .*, move it away")
+    says(elsewhere, "c.db is damaged or not a database .*, move it away")
 
 
 def test_a_file_that_was_damaged_in_the_middle(elsewhere: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_file_that_was_damaged_in_the_middle(elsewhere: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     whole = elsewhere.read_bytes()
     elsewhere.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    says(elsewhere, "c.db is damaged or no database")
+    says(elsewhere, "c.db is damaged or not a database")
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM cluster", "UPDATE cluster SET name=1.5"])
@@ -182,7 +182,7 @@ def test_a_database_without_the_name_of_its_cluster(elsewhere: Path, change: str
         db.execute("CREATE TABLE cluster AS SELECT 1 AS name FROM was")
         db.execute("DROP TABLE was")
         db.execute(change)
-    says(elsewhere, "c.db is damaged or no database .* is missing.*, move it away")
+    says(elsewhere, "c.db is damaged or not a database .* is missing.*, move it away")
 
 
 FEW_DESCRIPTORS = """
@@ -228,7 +228,7 @@ def test_somebody_elses_database(elsewhere: Path, version: int) -> None:
         db.execute("CREATE TABLE songs (name TEXT)")
         db.execute(f"PRAGMA user_version = {version}")
         db.commit()
-    says(elsewhere, "c.db is somebody else's database; use another file")
+    says(elsewhere, "c.db is a database of another program; use another file")
 
 
 def test_a_database_of_another_version(elsewhere: Path) -> None:

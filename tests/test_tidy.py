@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from handbook import readme
+from handbook import index
 
 from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
@@ -18,6 +18,7 @@ from peerlock.algorithms.catalogue import CATALOGUE
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "peerlock"
 README = (ROOT / "README.md").read_text()
+TABLES = index.TABLES.read_text()
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # Layer: the layers of ours that it may import besides itself.
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "node": {"core", "algorithms"},
     "traces": {"core"},
     "simulator": {"core", "quorums", "algorithms", "node", "traces"},
-    "checker": {"core", "algorithms", "traces"},
+    "checker": {"core", "algorithms", "node", "traces"},
     "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},
@@ -119,30 +120,31 @@ def test_every_algorithm_opens_with_its_card(entry: object) -> None:
     assert list(shown.facts) == ["messages", "delay", "network", "failures", "fairness"]
     assert shown.departures
     assert shown.idea
-    assert re.search(r"19\d\d|lecture", shown.citation)
+    assert re.search(r"(19|20)\d\d|lecture", shown.citation)
 
 
 # The README
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def test_the_readmes_tables_are_those_of_the_entries() -> None:
-    assert readme.with_tables(README, list(readme.found())) == README, "run: make readme"
+def test_the_tables_of_algorithms_are_those_of_the_entries() -> None:
+    assert index.with_tables(TABLES, list(index.found())) == TABLES, "run: make index"
 
 
 def test_the_index_is_that_of_the_entries() -> None:
-    assert readme.index(readme.found()) == readme.INDEX.read_text(), "run: make readme"
+    assert index.index(index.found()) == index.INDEX.read_text(), "run: make index"
 
 
 def own_cluster(folder: Path) -> dict[str, str]:
     return {**os.environ, "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db"}
 
 
-def test_the_readmes_code_prints_what_it_says(tmp_path: Path) -> None:
-    for code, output in zip(blocks("python"), blocks("text"), strict=True):
+@pytest.mark.parametrize("text", [README, TABLES], ids=["README", "algorithms"])
+def test_code_on_a_page_prints_what_it_says(text: str, tmp_path: Path) -> None:
+    for code, output in zip(blocks("python", text), blocks("text", text), strict=True):
         done = subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -170,13 +172,17 @@ def test_the_readmes_commands_work(line: str, tmp_path: Path) -> None:
     assert done.stdout
 
 
-def test_the_readmes_targets_exist() -> None:
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_targets_on_a_page_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"`?make ([a-z-]+)", README):
-        if target != "sure":
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for target in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_the_readmes_links_lead_somewhere() -> None:
-    for link in re.findall(r"\]\(([^)#]+)\)", README):
-        assert link.startswith("https://") or (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        assert link.startswith("https://") or (page.parent / link).exists(), link

@@ -33,7 +33,7 @@ def test_the_stories_are_there() -> None:
     [
         ("3 leaves", "3 is not inside"),
         ("1 receives REPLY from 2", "no REPLY is under way from 2 to 1"),
-        ("2 dances", "this is no step of a story"),
+        ("2 dances", "this is not a step"),
         ("2 timer token fires", "2 has set no timer token"),
         ("1 crashes\n1 requests", "1 has crashed"),
         ("2 restarts", "2 has not crashed"),

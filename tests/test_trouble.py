@@ -24,9 +24,8 @@ def with_bystander() -> World:
     return world
 
 
-def hands_over(world: World, name: str = "x") -> bool:
-    holder = world.get(2, name)
-    waiter = world.wait(3, name)
+def hands_over(world: World, one: int = 2, other: int = 3, name: str = "x") -> bool:
+    holder, waiter = world.get(one, name), world.wait(other, name)
     world.finish(holder)
     held = waiter.holds
     world.finish(waiter)
@@ -69,6 +68,40 @@ def test_one_that_begins_to_use_a_lock_leaves_holder_and_waiters_where_they_are(
     assert world.served(holder, [first, second]) == [first, second]
 
 
+def slow(world: World, member: int) -> None:
+    """It does what its users want, and others hear of it later."""
+    world.slow |= {(member, other) for other in world.nodes if other != member}
+
+
+def answer(world: World, member: int) -> None:
+    for sender, to in sorted(world.slow):
+        if sender == member:
+            world.hasten(sender, to)
+    world.settle()
+
+
+def test_what_a_slow_process_holds_is_released_when_it_says_so() -> None:
+    world = with_bystander()
+    world.use(3, 4, name=OTHERS)
+    holder, waiter = world.get(2), world.wait(3)
+    slow(world, 2)
+    world.finish(holder)
+    assert waiter.waits and hands_over(world, 3, 4, OTHERS)
+    answer(world, 2)
+    assert waiter.holds
+
+
+def test_requests_that_need_the_answer_of_a_slow_process_wait_for_it() -> None:
+    world = with_bystander()
+    world.use(3, 4, name=OTHERS)
+    world.finish(world.get(2))  # and keeps the token of naimi-trehel
+    slow(world, 2)
+    waiter = world.wait(3)
+    assert waiter.waits and hands_over(world, 3, 4, OTHERS)
+    answer(world, 2)
+    assert waiter.holds
+
+
 def test_a_process_that_is_stopped_keeps_what_it_holds_and_disturbs_no_other_lock() -> None:
     world = with_bystander()
     world.use(3, 4, name=OTHERS)
@@ -109,6 +142,17 @@ def test_a_process_that_is_stopped_has_given_back_what_it_used_two_seconds_ago()
     waiter = world.wait(4)
     world.finish(keeper)
     assert waiter.holds
+
+
+def test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_the_time() -> (
+    None
+):
+    world = World(6)
+    world.use(2)
+    for other in (3, 4, 5, 6):
+        world.use(other)  # the circle is formed anew
+        world.pass_time(1)
+    assert "x" not in world[2].locks
 
 
 def test_when_a_death_is_noticed_the_next_waiter_has_the_lock_and_places_are_kept() -> None:

@@ -178,9 +178,9 @@ def test_squares_come_to_an_end(peerlock: Any) -> None:  # noqa: F811
 
 def test_the_load_of_votes_is_told(peerlock: Any) -> None:  # noqa: F811
     out = peerlock("quorums", "weighted", "-n", 4).out
-    assert "and in 60.0% if quorums are chosen as well as can be, 3/5" in out
+    assert "and in 60.0% if quorums are chosen optimally, 3/5" in out
     out = peerlock("quorums", "weighted", *votes_option(HUGE)).out
-    assert "can be, but not below 50.0%: the search was cut short" in out
+    assert "optimally, but in at least 50.0%: the search was cut short" in out
 
 
 def test_what_is_proved_of_the_load_is_told(peerlock: Any) -> None:  # noqa: F811
@@ -192,4 +192,4 @@ def test_what_is_proved_of_the_load_is_told(peerlock: Any) -> None:  # noqa: F81
 
 def test_trials_of_votes_are_told(peerlock: Any) -> None:  # noqa: F811
     out = peerlock("quorums", "weighted", *votes_option(NINTHS[:100])).out
-    assert "by 2,000 trials" in out
+    assert "from 2,000 trials" in out

@@ -1,10 +1,10 @@
 """Distributed locks between your processes, with no lock server.
 
-Nothing is imported before it is used, so that what needs no lock, such as
-`peerlock.simulator`, loads no event loop, and a lock loads nothing else.
+Names are imported when they are first used: `peerlock.simulator`, for example, loads no
+event loop, and a lock loads nothing but what it needs.
 """
 
-TYPE_CHECKING = False  # as in typing, which takes long to import
+TYPE_CHECKING = False  # as in typing, whose import takes long
 if TYPE_CHECKING:
     from peerlock.api import threads as sync
     from peerlock.api.errors import (
@@ -39,9 +39,9 @@ __all__ = [
     "sync",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
-# Where the names above are, for those not in `peerlock.api.errors`; as for type checkers.
+# Where the names above are, unless in `peerlock.api.errors`; the same as for type checkers.
 _HOMES = {
     "Grant": "peerlock.api.tasks",
     "Lock": "peerlock.api.tasks",
@@ -53,7 +53,7 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # which would believe that every name is here
+if not TYPE_CHECKING:  # a type checker would believe that every name exists
 
     def __getattr__(name):  # noqa: ANN001, ANN202
         """The first use of a name of `__all__` imports it; the next finds it here."""

@@ -1,10 +1,10 @@
 """`peerlock`, also as `python -m peerlock`.
 
-While the commands are loaded, and once they are done, Ctrl-C ends the process as the signal
-does by itself.  In between it raises KeyboardInterrupt, which they answer.
+While the commands are loaded, and after they are done, Ctrl-C ends the process by the
+signal itself.  In between it raises KeyboardInterrupt, which the commands handle.
 """
 
-# Not signal: that takes a while to import, in which Ctrl-C would end in a traceback.
+# Not the module signal: during its import, Ctrl-C would print a traceback.
 from _signal import (  # type: ignore[import-not-found]
     SIG_DFL,
     SIGINT,
@@ -31,11 +31,11 @@ def main() -> None:
                 signal(SIGINT, default_int_handler)
             run()
         finally:
-            if getsignal(SIGINT) is default_int_handler:  # or they have chosen
+            if getsignal(SIGINT) is default_int_handler:  # not chosen by the command
                 signal(SIGINT, SIG_DFL)
     except SystemExit as end:
         leave_at_once(end.code)
-    except KeyboardInterrupt:  # it came between these lines and those of `run`
+    except KeyboardInterrupt:  # it came just before or after `run`
         end_by(SIGINT)
 
 

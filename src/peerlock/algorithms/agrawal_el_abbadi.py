@@ -53,6 +53,7 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.maekawa import Inquire, Request, Timestamp
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import Down, NodeId, Peer, RemoteError
+from peerlock.quorums.constructions import Quorum
 from peerlock.quorums.tree_quorums import tree_quorum
 
 
@@ -108,12 +109,15 @@ class AgrawalElAbbadi(Peer):
 
     def ask_a_quorum(self) -> None:
         """Those of it whom we have not asked yet."""
-        quorum = tree_quorum(self.me, len(self.members), tuple(nodes_in(self.lost)))
+        quorum = self.quorum_without(tuple(nodes_in(self.lost)))
         self.no_quorum = quorum is None
         fresh = bits(quorum or ()) & ~self.asked
         self.asked |= fresh
         for member in nodes_in(fresh):
             self.tell(member, Request(self.our_sequence_number))
+
+    def quorum_without(self, down: Quorum) -> Quorum | None:
+        return tree_quorum(self.me, len(self.members), down)
 
     def receive_permission(self, sender: NodeId, message: Permission) -> None:
         if not (self.asked & ~self.permitted_by) >> sender & 1:

@@ -1,9 +1,9 @@
 """Chaudhuri and Edward, 2004: √n groups, and queues that travel with the token.
 
     P. Chaudhuri, T. Edward.  An O(√n) Distributed Mutual Exclusion Algorithm Using Queue
-    Migration; a first version in the 16th IASTED International Conference on Parallel and
-    Distributed Computing and Systems, 2004, 197-204.  It builds on Banerjee and
-    Chrysanthis, 1996.
+    Migration.  Journal of Universal Computer Science 12(2), 2006, 140-159; a first version
+    in the 16th IASTED International Conference on Parallel and Distributed Computing and
+    Systems, 2004, 197-204.  It builds on Banerjee and Chrysanthis, 1996.
 
 The nodes form √n local groups.  In each a local request collector, the LRC, queues who
 wants in; whoever has the TOKEN and no use for it sends it with this queue to the first in
@@ -30,7 +30,7 @@ Where this file departs from the paper, and why:
     the text, so that its counts come out; the listing gives names and details.  Rebuilt
     are: when a link-node asks the GRC, what it does in the middle of the TOKEN's queue, in
     whose name a REQUEST is forwarded, what becomes of a replaced collector's queue, and how
-    one knows the latest collector.  Five pieces of the museum follow its errors.
+    one knows the latest collector.  Nine pieces of the museum follow its errors.
   * The TOKEN counts the changes of collectors.  Collector messages and REQUESTs say as of
     which change they know the collector, and the latest knowledge counts.  News can come
     late, even in order, as it comes from whoever had the TOKEN:
@@ -61,7 +61,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isqrt
 
-from peerlock.algorithms.entry import Algorithm, Exhibit, Quotation
+from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId, Peer, RemoteError, setting
 
 Queue = tuple[NodeId, ...]
@@ -353,89 +353,6 @@ class ChaudhuriEdward(Peer):
         self.send(token.queue[0], token)
 
 
-@dataclass(eq=False)
-class ChaudhuriEdwardForgetful(ChaudhuriEdward):
-    """As the listing has it: a link-node that leaves does not have the token any more.
-
-    `exit_cs_linknode` clears token_here and then looks whom to send the token to.  If
-    nobody waits it is sent to nobody, and the next REQUEST finds no token.
-    """
-
-    def release(self) -> None:
-        super().release()
-        if self.me == self.link:
-            self.token = None
-
-
-@dataclass(eq=False)
-class ChaudhuriEdwardTwice(ChaudhuriEdward):
-    """As the listing has it: a local node that has sent the idle token still has it.
-
-    `receive_REQUEST` of a local node does not clear token_here.  When the node is the
-    collector again and waits for the token, a REQUEST makes it send a second one.
-    """
-
-    # The listing's token_here, once it is wrong.
-    token_here: bool = False
-
-    def collect(self, request: Request) -> None:
-        idle = self.token is not None and not self.requesting
-        super().collect(request)
-        number, collector = self.local_request_collector
-        if self.token_here and self.token is None and collector == self.me:
-            self.grant_token(Token((), number))
-        self.token_here |= idle and self.me != self.link
-
-
-@dataclass(eq=False)
-class ChaudhuriEdwardUncounted(ChaudhuriEdward):
-    """As the listing has it: the last message names the collector, however late it is.
-
-    News of who collects comes from whoever had the token, and can be old when it comes.
-    A node that takes itself for the collector again waits for a token that nobody sends.
-    """
-
-    def receive_lr_collector(self, sender: NodeId, message: LrCollector) -> None:
-        self.local_request_collector = (message.number, message.node)
-
-    def receive_gr_collector(self, sender: NodeId, message: GrCollector) -> None:
-        self.global_request_collector = (message.number, message.node)
-
-
-@dataclass(eq=False)
-class ChaudhuriEdwardStranded(ChaudhuriEdward):
-    """As the listing has it: a collector that is replaced keeps what it has collected.
-
-    A link-node takes over when other groups wait, and the collector may have queued
-    requests by then.  Nobody looks at them there until it is the collector again.
-    """
-
-    def collected_by(self, number: int, node: NodeId) -> None:
-        known = max(self.local_request_collector, (number, node))
-        self.local_request_collector = known
-
-
-@dataclass(eq=False)
-class ChaudhuriEdwardMarkers(ChaudhuriEdward):
-    """As the listing has it: every request of another group puts a marker into the queue.
-
-    The TOKEN leaves at the first marker, and takes all the groups that wait with it.  At
-    the second one nobody is left to send it to, and who stands below it waits.
-    """
-
-    def collect_globally(self, request: Request) -> None:
-        before = self.lrq.count(MARKER)
-        super().collect_globally(request)
-        if before and self.lrq.count(MARKER) == before:
-            self.lrq += (MARKER,)
-
-    def leave_group(self, number: int) -> None:
-        if self.grq:
-            super().leave_group(number)
-        else:
-            self.token = Token((), number)
-
-
 ENTRIES = (
     Algorithm(
         name="chaudhuri-edward",
@@ -445,92 +362,5 @@ ENTRIES = (
         family="token",
         messages="≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)",
         serves=("lock",),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-forgetful",
-        peer=ChaudhuriEdwardForgetful,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="deadlock",
-        exhibit=Exhibit(nodes=2),
-        quotes=(
-            Quotation(
-                "chaudhuri-edward",
-                "appendix, A4",
-                "Procedure exit_cs_linknode() /* Exit CS*/ Token_here = 0 Grant_token()",
-            ),
-        ),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-twice",
-        peer=ChaudhuriEdwardTwice,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="exclusion",
-        exhibit=Exhibit(requests=(2, 0, 2)),
-        quotes=(
-            Quotation(
-                "chaudhuri-edward",
-                "appendix, A3",
-                "if token_here = 1 and mutex = 0 then copy (LRQ , token_Q , N) "
-                "local_request_collector := token_Q.rear broadcast(LR_COLLECTOR()) send "
-                "(TOKEN, (i, j), token_Q) to token_Q.front fi",
-            ),
-        ),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-uncounted",
-        peer=ChaudhuriEdwardUncounted,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="deadlock",
-        exhibit=Exhibit(requests=(1, 0, 2)),
-        quotes=(
-            Quotation(
-                "chaudhuri-edward",
-                "appendix, A3",
-                "Procedure receive_LR_COLLECTOR() local_request_collector := token_Q.rear",
-            ),
-        ),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-stranded",
-        peer=ChaudhuriEdwardStranded,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="starvation",
-        exhibit=Exhibit(nodes=7, requests=(0, 1, 0, 2, 0, 0, 1)),
-        quotes=(
-            Quotation(
-                "chaudhuri-edward",
-                "appendix, A4",
-                "LRC := (i, 0) /*broadcast LRC information*/ broadcast LR_COLLECTOR()",
-            ),
-        ),
-    ),
-    Algorithm(
-        name="chaudhuri-edward-markers",
-        peer=ChaudhuriEdwardMarkers,
-        source="Chaudhuri, Edward",
-        year=2004,
-        family="museum",
-        messages="≤ 6 + 3(√n−1)",
-        verdict="deadlock",
-        exhibit=Exhibit(nodes=5, requests=(2, 1, 1, 0, 0)),
-        quotes=(
-            Quotation(
-                "chaudhuri-edward",
-                "appendix, A4",
-                "enqueue (GRQ, (j, 0)) enqueue (LRQ, marker)",
-            ),
-        ),
     ),
 )

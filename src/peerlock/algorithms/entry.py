@@ -6,11 +6,11 @@ is in its docstring: see `card`.  What `takes` means is in `settings`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from peerlock.core.demands import DEFAULT_PERMITS, RULES, Permits, Rule, Sharing
 from peerlock.core.peer import Peer
-
-DEFAULT_PERMITS = 2
 
 # The five papers that the collection began with, by the names that we have for them.
 PAPERS = {
@@ -85,6 +85,15 @@ class Algorithm(NamedTuple):
         if self.takes != "permits":
             return 1
         return DEFAULT_PERMITS if permits is None else permits
+
+    def rule(self, chosen: Mapping[str, Any]) -> Rule:
+        """Which requests may be inside together, by what was chosen of the settings."""
+        if self.shares:
+            return Sharing()
+        if self.takes not in RULES:
+            return Permits()
+        count = chosen.get(self.takes)
+        return RULES[self.takes](DEFAULT_PERMITS if count is None else count)
 
     @property
     def needs(self) -> str:

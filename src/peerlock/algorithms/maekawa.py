@@ -181,18 +181,21 @@ class Maekawa(Peer):
         self.highest_sequence_number = max(self.highest_sequence_number, request[0])
         if self.locking is None:
             self.lock_for(request)
-            return
-        first = min((self.locking, *self.waiting_queue))
+        else:
+            self.let_wait(request, self.locking)
+
+    def let_wait(self, request: Timestamp, locking: Timestamp) -> None:
+        first = min((locking, *self.waiting_queue))
         before = self.waiting_queue
         self.waiting_queue = tuple(sorted((*before, request)))
         if first < request:
-            self.tell(sender, Failed())
+            self.tell(request[1], Failed())
         elif self.inquired:
             for _, node in before[:1]:
                 self.overtaken(node)
         else:
             self.inquired = True
-            self.tell(self.locking[1], Inquire())
+            self.tell(locking[1], Inquire())
 
     def overtaken(self, node: NodeId) -> None:
         """`node` waits for the answer to an INQUIRE, and somebody preceding has come."""

@@ -37,7 +37,7 @@ Where this file departs from the survey, and why:
     awaited for a time only, and one may be missing.
   * An UPDATE brings the numbers of all REQUESTs seen, so that the new token counts every
     request of the failed node as granted and never goes to it.
-  * Numbers of requests are not bounded here; suzuki-kasami-bounded shows how they are.
+  * Numbers of requests are not bounded here: `mishra-srimani-bounded` bounds them.
 """
 
 from __future__ import annotations
@@ -289,11 +289,18 @@ class MishraSrimani(SuzukiKasami):
         if not self.expected >> j & 1:
             return
         self.expected ^= 1 << j
-        self.requested = tuple(map(max, self.requested, message.requested))
-        granted = message.requested[j - 1] - message.waiting
+        self.requested = tuple(map(self.later, self.requested, message.requested))
+        number = message.requested[j - 1]
+        granted = self.before(number) if message.waiting else number
         self.granted = replaced(self.granted, j, granted)
         if not self.expected:
             self.recover()
+
+    def later(self, one: int, other: int) -> int:
+        return max(one, other)
+
+    def before(self, number: int) -> int:
+        return number - 1
 
     def recover(self) -> None:
         """All that will tell have told."""

@@ -145,14 +145,9 @@ class MaekawaWithoutInquire(Maekawa):
     that have locked parts of each other's sets wait for the rest for ever.
     """
 
-    def receive_request(self, sender: NodeId, message: maekawa.Request) -> None:
-        request = (message.sequence_number, sender)
-        self.highest_sequence_number = max(self.highest_sequence_number, request[0])
-        if self.locking is None:
-            self.lock_for(request)
-        else:
-            self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))
-            self.tell(sender, maekawa.Failed())
+    def let_wait(self, request: maekawa.Timestamp, locking: maekawa.Timestamp) -> None:
+        self.waiting_queue = tuple(sorted((*self.waiting_queue, request)))
+        self.tell(request[1], maekawa.Failed())
 
 
 @dataclass(eq=False)

@@ -406,7 +406,10 @@ class RicartAgrawalaFailures(Peer):
         self.sponsor = self.sponsor % number + 1
         if self.sponsor == self.me:
             self.sponsor = self.sponsor % number + 1
-        self.ask(1 << self.sponsor, Join())
+        self.ask(1 << self.sponsor, self.question())
+
+    def question(self) -> object:
+        return Join()
 
     def receive_initialize(self, sponsor: NodeId, message: Initialize) -> None:
         if self.standing is not Standing.JOINING:

@@ -7,7 +7,9 @@ Ricart and Agrawala's algorithm, in which a sequence number need not be one more
 highest seen: any larger one will do.  A node of high priority takes small steps and a node
 of low priority large ones, so of requests that were made in ignorance of each other that
 of the smaller step comes first, and a node with small steps may enter several times
-before it hears of a request made with a large one.
+before it hears of a request made with a large one.  The paper's other use of larger steps
+is fairness: ties favour the node with the lower number, and steps drawn at random, anew
+for each request, make ties rare.
 
     messages      2(N-1) per entry: N-1 REQUEST, N-1 REPLY
     delay         one REPLY from the leaving node to the next
@@ -17,12 +19,11 @@ before it hears of a request made with a large one.
                   overtake one another, a larger step lets more others enter first
 
 Where this file departs from the paper, and why:
-  * The step of a node is a setting.  The paper also proposes random steps, so that ties
-    do not always favour the lower node; a peer has no source of chance, and steps that
-    differ avoid most ties.  Unless told otherwise, node i takes steps of i.
+  * The step of a node is a setting.  Unless told otherwise, node i takes steps of i.
+  * Random steps are drawn from 1 to a number that is set, by a generator whose seed is part
+    of the node's state: a peer has no other source of chance, and a run can be repeated.
   * A node of high priority may, in the paper, delay acting on the REQUESTs of the others
-    to stay below their numbers.  Here no node does.  To the algorithm this is a network
-    that is slow for these REQUESTs, and the check of every schedule covers it.
+    to stay below their numbers.  Here no node does: `ricart-agrawala-delaying` does.
   * Priority is weaker than it sounds, and the paper does not say so: a node that has heard
     of a request gets a larger number, whatever its step.  When all compete without
     pause, everybody has heard of everybody, and all enter equally often.  Where messages
@@ -37,25 +38,42 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import RicartAgrawala
 from peerlock.core.peer import setting
 
+# Of the generator of random steps, by Lehmer: seeds are below PRIME.
+PRIME, FACTOR, FIRST = 2**31 - 1, 48271, 1327217885
+
 
 @dataclass(eq=False)
 class RicartAgrawalaPriority(RicartAgrawala):
     # By how much each node's numbers exceed the highest it has seen: 1 or more, a larger
-    # step being a lower priority.  Those of all nodes, in their order.
-    increments: tuple[int, ...] = setting()
+    # step being a lower priority.  Those of all nodes, in their order; or one number, up to
+    # which each node draws its steps at random.
+    increments: tuple[int, ...] | int = setting()
+
+    # Of the random steps; it is 0 where there are none.
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.increments is None:
             self.increments = self.members
-        assert len(self.increments) == len(self.members)
-        assert min(self.increments) >= 1
+        if isinstance(self.increments, int):
+            assert self.increments >= 1
+            self.seed = self.me * FIRST % PRIME
+        else:
+            assert len(self.increments) == len(self.members)
+            assert min(self.increments) >= 1
 
     def acquire(self) -> None:
         assert not self.requesting_critical_section
 
-        self.highest_sequence_number += self.increments[self.me - 1] - 1
+        self.highest_sequence_number += self.step() - 1
         super().acquire()  # adds the last 1
+
+    def step(self) -> int:
+        if not isinstance(self.increments, int):
+            return self.increments[self.me - 1]
+        self.seed = self.seed * FACTOR % PRIME
+        return self.seed * self.increments // PRIME + 1
 
 
 ENTRIES = (

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from math import inf
+from math import inf, isqrt
 from typing import Any
 
-from peerlock.algorithms.entry import DEFAULT_PERMITS, Algorithm
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.index import INDEX
 from peerlock.algorithms.listed import Listed
+from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.core.topology import KINDS as TOPOLOGIES
 from peerlock.core.topology import Topology
 from peerlock.core.topology import topology as make_topology
 from peerlock.quorums import agreements, information
-from peerlock.quorums.systems import SYSTEMS, quorum_system
+from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import Votes, untied, weighted
 
 Value = str | float  # as a user writes it
@@ -38,6 +39,12 @@ class Settings:
     limit: int | None = None
     bound: float | None = None
     way: str | None = None
+    values: int | None = None
+    priorities: str | None = None
+    groups: int | None = None
+    units: int | None = None
+    sites: int | None = None
+    resources: int | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -63,7 +70,12 @@ def _votes(text: str, nodes: int) -> Votes:
     return votes
 
 
-def _increments(text: str, nodes: int) -> tuple[int, ...]:
+def _increments(text: str, nodes: int) -> tuple[int, ...] | int:
+    kind, _, most = text.partition(":")
+    if kind == "random":
+        if not (most.isascii() and most.isdecimal()):
+            raise ValueError(f"{text!r} must have the largest step, like random:8")
+        return _at_least(1, int(most), nodes)
     increments = _of_each_node("increments", text, nodes)
     return tuple(_at_least(1, increment, nodes) for increment in increments)
 
@@ -105,7 +117,7 @@ WAYS = "abcde"
 SETTINGS: Mapping[str, Setting] = {
     "quorums": Setting(
         "KIND",
-        "plane, grid, majority, tree, triangle …: see show NAME.",
+        "plane, grid, majority, tree, wall …: see show NAME; or majority/plane.",
         default=lambda nodes: "plane",
     ),
     "topology": Setting(
@@ -126,7 +138,7 @@ SETTINGS: Mapping[str, Setting] = {
         make=_votes,
     ),
     "increments": Setting(
-        "I1,I2,…",
+        "I1,I2,…|random:M",
         "By how much each node counts up; a larger step is a lower priority.",
         default=lambda nodes: ",".join(map(str, range(1, nodes + 1))),
         default_in_words="1,2,…,N",
@@ -155,6 +167,50 @@ SETTINGS: Mapping[str, Setting] = {
         "How a newcomer learns of the highest number; e needs --fifo.",
         default=lambda nodes: "a",
         make=_way,
+    ),
+    "values": Setting(
+        "K",
+        "The values that a node's state can have.",
+        int,
+        lambda nodes: 2 * nodes,
+        "2N",
+        partial(_at_least, 2),
+    ),
+    "priorities": Setting(
+        "P1,P2,…",
+        "The priority of each node; a larger one is served first.",
+        default=lambda nodes: ",".join("1" * nodes),
+        default_in_words="1 each",
+        make=partial(_of_each_node, "priorities"),
+    ),
+    "groups": Setting(
+        "M",
+        "The groups of which one at a time may be inside.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "units": Setting(
+        "L",
+        "The units of which requests are for one or more.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "resources": Setting(
+        "M",
+        "The resources of which requests are for sets.",
+        int,
+        lambda nodes: DEFAULT_PERMITS,
+        make=partial(_at_least, 1),
+    ),
+    "sites": Setting(
+        "S",
+        "The sites that the nodes are divided into.",
+        int,
+        isqrt,
+        "√N",
+        partial(_at_least, 1),
     ),
 }
 
@@ -250,7 +306,7 @@ def _quorums(entry: Algorithm, kind: str, nodes: int) -> dict[str, Any]:
     own = _own_sets(entry)
     if kind in own:
         return {entry.sets: own[kind](nodes)}
-    if kind not in SYSTEMS:
+    if not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, choices(entry), listed=True))
     return {"quorums": quorum_system(kind, nodes)}
 

@@ -18,8 +18,8 @@ it from sending a token to a request that another one has served.
     fairness      no node waits for ever
 
 Where this file departs from the source, and why:
-  * Sequence numbers are not bounded: the rounds of L requests, with their acknowledgements,
-    are left out, and with them the line whose misprint the survey reports.
+  * Sequence numbers are not bounded here: `srimani-reddy-bounded` has the rounds of L
+    requests, with their acknowledgements.
   * A token that is idle has an empty queue: whoever could be in it is served at once.
   * A request counts as granted when its node enters, not when it leaves, so that another
     token which comes by in the meantime knows of it.

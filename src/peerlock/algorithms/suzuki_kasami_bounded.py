@@ -126,15 +126,19 @@ class SuzukiKasamiBounded(SuzukiKasami):
 
     # Rounds
 
+    @property
+    def modulus(self) -> int:
+        return self.limit + 2
+
     def after(self, number: int) -> int:
-        return (number + 1) % (self.limit + 2)
+        return (number + 1) % self.modulus
 
     def place(self, j: NodeId, number: int) -> int:
         """Which of j's round a number is: 1 … L, and 0 the last one before it."""
-        return (number - self.round_after[j - 1]) % (self.limit + 2)
+        return (number - self.round_after[j - 1]) % self.modulus
 
     def in_round(self, j: NodeId, number: int) -> bool:
-        return 0 <= number < self.limit + 2 and 1 <= self.place(j, number) <= self.limit
+        return 0 <= number < self.modulus and 1 <= self.place(j, number) <= self.limit
 
     def completes_round(self, j: NodeId, number: int) -> bool:
         """Count j's REQUEST, which may have been overtaken by a later one."""

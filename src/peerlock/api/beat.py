@@ -2,14 +2,14 @@
 
 The node lives in a thread of its own and keeps its place in the cluster whatever the loop
 of its tasks does.  A lock that such a loop holds must not be held for ever.  So the node's
-thread asks the loop again and again to call us back; the lease is counted from before the
-question, as that of the node itself is.
+thread asks the loop again and again to call back; the lease is counted from before the
+question, like that of the node itself.
 
-- When it has not answered in time, what its tasks hold is lost: their grants say so at
-  once, to whoever asks.  The lock itself is given back a margin later: others are let in
-  when whatever works under the lock has had the time to stop, as for any loss.
-- Those that wait are withdrawn: a lock that came to them would be nobody's.  They ask again
-  when the loop answers.
+- If it has not answered in time, what its tasks hold is lost: `grant.is_lost` says so at
+  once, in any thread.  The lock itself is released a margin later: other processes acquire
+  it when the work under the lock has had time to stop, as with any loss.
+- Requests of tasks that wait are withdrawn, because no task could use the lock.  They are
+  made again when the loop answers.
 - Without a lease nothing is lost as long as the process lives.
 """
 
@@ -26,7 +26,7 @@ from peerlock.node.presence import margin
 if TYPE_CHECKING:
     from peerlock.api.driver import BesideLoop
 
-MOST = 1.0  # seconds between two looks
+MOST = 1.0  # seconds between two checks
 
 
 class Beat:

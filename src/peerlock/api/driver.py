@@ -1,4 +1,4 @@
-"""What drives a node: an event loop, in a thread of the node's own or the caller's.
+"""What drives a node: an event loop, in a thread of the node's own or of the caller.
 
 - `OwnThread`: for threads.  Their steps are made in their own threads, under the node's
   guard; for what follows from them the node's thread is woken.
@@ -55,7 +55,7 @@ class Driver:
             raise
 
     def end(self, undo: bool = False) -> Future[None]:
-        """Leave, and end what was made for the node; once, whoever asks for it.
+        """Leave, and end what was made for the node; once, even if called several times.
 
         undo: the start, however far it has come.
         """
@@ -82,7 +82,7 @@ class Driver:
         raise NotImplementedError
 
     def tell(self, work: Callable[..., None], *arguments: Any) -> None:
-        """In the loop of the tasks, whoever has something to tell them."""
+        """Call this in the loop of the tasks, from any thread."""
         loop = self.tasks_loop
         assert loop is not None
         if asyncio._get_running_loop() is loop:
@@ -94,7 +94,9 @@ class Driver:
     def must_be_in_its_loop(self) -> None:
         loop = self.tasks_loop
         if loop is not None and asyncio.get_running_loop() is not loop:
-            raise RuntimeError("the node was joined in another event loop; join in this")
+            raise RuntimeError(
+                "the node was joined in another event loop: join in this one"
+            )
 
 
 class OwnThread(Driver):
@@ -117,7 +119,9 @@ class OwnThread(Driver):
                 await self._cancel_all()
             await self.host.stop()
         finally:
-            self.loop.call_soon(self.loop.stop)  # which runs after whoever waits is told
+            self.loop.call_soon(
+                self.loop.stop
+            )  # which runs after the waiters were notified
 
     async def _cancel_all(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -163,7 +167,7 @@ class BesideLoop(OwnThread):
         self.soon(self._beat.begin)
 
     async def leave(self, undo: bool = False) -> None:
-        """A caller that does not wait for that may be cancelled; we leave all the same."""
+        """The caller may be cancelled; the node leaves nevertheless."""
         if self._thread is not None:
             await asyncio.shield(asyncio.wrap_future(self.end(undo)))
             self.join()

@@ -1,4 +1,4 @@
-"""What can go wrong, for users."""
+"""The exceptions that users meet."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = [
 
 
 class Timeout(TimeoutError):
-    """The lock did not come in time; nothing is left behind."""
+    """The lock was not acquired in time; no request is left behind."""
 
 
 class WouldBlock(Exception):
-    """Somebody else holds it, and you did not want to wait."""
+    """Another user holds the lock, and the caller did not want to wait."""
 
 
 class Conflict(ValueError):
-    """The cluster uses this name in another way: another algorithm, other permits."""
+    """The cluster uses this name on other terms: another algorithm, other permits."""
 
 
 class Lost(RuntimeError):
-    """The lock was lost while it was held: somebody else may hold it by now."""
+    """The lock was lost while it was held: another process may hold it by now."""
 
 
 class NotOurs(RuntimeError):
-    """This node belongs to another process, the one that was forked; join in this one."""
+    """This node belongs to the parent process; join again in this one."""

@@ -11,10 +11,10 @@ from peerlock.runtime.host import Host
 
 FORKED: WeakSet[Host] = WeakSet()
 
-# Of this process.  Replaced as a whole: another thread may be looking through it.
+# Of this process.  Replaced as a whole: another thread may be iterating over it.
 _hosts: tuple[ref[Host], ...] = ()
 
-# Re-entrant, as a handler of signals may come in between, and join or fork.
+# Re-entrant, because a signal handler may come in between, and join or fork.
 _changing = threading.RLock()
 
 
@@ -37,7 +37,7 @@ def belongs_here(host: Host) -> None:
         raise NotOurs("this node belongs to the process that was forked; join in this one")
 
 
-# No other thread may be in the middle of a step: in the child it would never end it.
+# No other thread may be in the middle of a step: in the child, the step would never end.
 
 _guarded: list[list[Host]] = []
 

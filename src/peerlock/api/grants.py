@@ -1,7 +1,7 @@
 """What grants and handles for tasks and for threads have in common.
 
-A user's step of the node is made in the user's own thread, under the node's guard; what
-follows from it is its driver's.  The node may settle a grant in any thread.
+A user steps the node in its own thread, under the node's guard; the driver carries out what
+follows.  The node may settle a grant in any thread.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from peerlock.node.terms import Demand
 if TYPE_CHECKING:
     from peerlock.api.driver import Driver
 
-# How long who would not wait waits for a lock that seems free before asking again.
+# How long a caller that does not want to wait waits for a lock that seems free, before it
+# probes again.
 PROBE = 0.05
 
 
 class Grant(Waiter):
-    """You hold the lock, until you release it or it is lost."""
+    """The right to be in the critical section, until it is released or lost."""
 
     _handle: Handle
     _settled = False
@@ -36,14 +37,14 @@ class Grant(Waiter):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is, as far as our own clock can tell, too."""
+        """Whether the lock is lost, also if only the clock of this process shows it."""
         return self._handle.has_lost(self)
 
     def release(self) -> None:
-        """Give it back.  Lost if it was lost, NotHeld if it was given back before."""
+        """Release it.  Raises Lost if it was lost, NotHeld if it was released before."""
         self._handle.release_grant(self)
 
-    # What the node tells us
+    # Called by the node
 
     def on_granted(self) -> None:
         self._settle(None)
@@ -53,7 +54,7 @@ class Grant(Waiter):
 
     def on_probed(self, busy: bool) -> None:
         if busy:
-            self._settle(WouldBlock(f"{self.name!r} is held by somebody else"))
+            self._settle(WouldBlock(f"{self.name!r} is held by another user"))
 
     def abandon(self) -> None:
         self._settle(ClusterError("the node has left the cluster"))
@@ -64,7 +65,7 @@ class Grant(Waiter):
             self._wake()
 
     def _wake(self) -> None:
-        """Whoever waits for it."""
+        """Wake the user that waits for it."""
         raise NotImplementedError
 
     @property
@@ -78,7 +79,7 @@ class Grant(Waiter):
 
 
 class Handle:
-    """A name, and how to ask for it."""
+    """A named lock or semaphore."""
 
     def __init__(
         self, driver: Driver, name: str, demand: Demand, timeout: float | None
@@ -100,7 +101,7 @@ class Handle:
         if grant.state is State.HOLDING:
             try:
                 self._host.step(self._pure.check_lease)
-            except Deadlock:  # we are in a signal handler, and must not disturb the step
+            except Deadlock:  # in a signal handler, which must not disturb the step
                 if self._pure.clock() >= self._pure.deadline:
                     return True
         return grant.state is State.LOST
@@ -121,7 +122,7 @@ class Handle:
         return True
 
     def _withdraw(self, grant: Grant) -> None:
-        """It is not wanted, whatever has become of it."""
+        """It is no longer wanted, in whatever state it is."""
         if self._host.step(self._drop, grant):
             self._driver.after_step()
 
@@ -134,7 +135,7 @@ class Handle:
     # In the node's loop
 
     def _probe(self, grant: Grant) -> None:
-        """Is it in vain?  Again and again, for a new view takes the answers with it."""
+        """Probe whether others hold it.  Repeated, because a new view discards answers."""
         if grant.state is State.WAITING:
             with self._guard:
                 self._pure.probe(grant)

@@ -33,7 +33,7 @@ def twin(handle: T) -> T:
 
 
 class Departure:
-    """Of a node that has joined; `done` as soon as the program lets it leave."""
+    """Of a node that has joined; call `done` when the program itself lets it leave."""
 
     def __init__(self, node: object, driver: Driver) -> None:
         self._driver = driver
@@ -53,7 +53,7 @@ class Departure:
     async def _with_the_loop(
         self, leave: Callable[[], Awaitable[None]]
     ) -> AsyncGenerator[None, None]:
-        """Whoever shuts down the loop closes this, after the end of all tasks."""
+        """Closed when the loop is shut down, after the end of all tasks."""
         try:
             yield
         finally:
@@ -74,7 +74,7 @@ class Departure:
         warn(FORGOTTEN, ResourceWarning, stacklevel=1)
 
     def _forgotten(self) -> None:
-        """In any thread, in the middle of anything: it must not wait."""
+        """Called in any thread, at any point: it must not wait."""
         DEPARTURES.discard(self)
         if is_forked(self._driver.host):
             return

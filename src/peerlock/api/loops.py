@@ -1,4 +1,4 @@
-"""Which event loop we run when the choice is ours."""
+"""The event loop of a node that has a thread of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed: it takes a third off the time of a message."""
+    """uvloop's, if it is installed: it makes a message a third faster."""
     try:
         import uvloop
     except ImportError:

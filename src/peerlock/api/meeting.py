@@ -1,4 +1,4 @@
-"""Where a cluster meets, and how its members reach one another there."""
+"""The address of a cluster, and how its members reach each other."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CERTIFICATES = "PEERLOCK_CERTIFICATES"
 
 @dataclass(frozen=True)
 class Reach:
-    """Between machines: where to listen, and how to show who we are.
+    """Between machines: addresses and certificates of this process.
 
-    listen: HOST:PORT; without it, any free port on all addresses.
-    advertise: HOST:PORT at which others reach us, if that is something else.
+    listen: HOST:PORT; by default any free port on all addresses.
+    advertise: HOST:PORT that other members dial, if it differs.
     certificates: a directory with ca.pem and this host's certificate and key, as
-      `peerlock certs` makes them; without it, $PEERLOCK_CERTIFICATES.
-    insecure: no certificates, and nothing is encrypted: for networks that are yours alone.
+      `peerlock certs` makes them; by default $PEERLOCK_CERTIFICATES.
+    insecure: no certificates and no encryption, for private networks.
     """
 
     listen: str = ""
@@ -59,7 +59,7 @@ def meet(
 def tcp(near: tuple[Endpoint, ...], reach: Reach) -> Tcp:
     directory = reach.certificates or os.environ.get(CERTIFICATES)
     if reach.insecure and reach.certificates:
-        raise UsageError("either certificates or insecure, not both")
+        raise UsageError("certificates and insecure exclude each other: omit one")
     if reach.insecure:
         return Tcp(reach.listen, reach.advertise, near, None)
     if not directory:
@@ -74,7 +74,7 @@ def tcp(near: tuple[Endpoint, ...], reach: Reach) -> Tcp:
 
 
 def files_in(directory: Path, advertised: str) -> Files:
-    """This host's: by the name it is reached by, or its own, or the only one there is."""
+    """The certificate for the advertised name, or for the host name, or the only one."""
     from peerlock.runtime.tls import Files
 
     if not directory.is_dir():

@@ -1,4 +1,4 @@
-"""What every lock and semaphore is asked for with."""
+"""The arguments of every lock and semaphore, validated."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ LONGEST_NAME = 1_000
 def asked_for(
     name: str, algorithm: str | type[Peer] | None, permits: int, shared: bool
 ) -> tuple[str, Demand]:
-    """The same in plain values, as they can be sent."""
+    """The same as plain values, which can be sent."""
     wanted = "" if algorithm is None else algorithm
     return plain_name(name), demand(wanted, permits, shared)
 
 
 def plain_name(name: str) -> str:
-    """Of a kind of str, the text that it is equal to, whatever str() makes of it."""
+    """For a subclass of str, the text that it is equal to, whatever its str() returns."""
     plain = str.__str__(name) if isinstance(name, str) else ""
     if not 0 < len(plain) <= LONGEST_NAME:
         raise UsageError(
-            f"a name has 1 to {LONGEST_NAME:,} characters, unlike {name!r:.50}"
+            f"a lock name is a str of 1 to {LONGEST_NAME:,} characters, got {name!r:.50}"
         )
     try:
         plain.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"a name is text that can be sent, unlike {name!r:.50}") from None
+        raise UsageError(f"a lock name must be valid Unicode, got {name!r:.50}") from None
     return plain
 
 
 def must_have_permits(permits: int) -> int:
     plain = plain_permits(permits)
     if plain < 1:
-        raise UsageError(f"a semaphore has at least 1 permit, not {plain}")
+        raise UsageError(f"a semaphore must have at least 1 permit, got {plain}")
     return plain
 
 
 def plain_timeout(timeout: float | None) -> float | None:
-    """In seconds; None is for ever, and so is what no clock can count."""
+    """In seconds; None is without limit, and so is a time that is too long to count."""
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout >= 0:
-        raise UsageError(f"a timeout is 0 or more seconds, or None, unlike {timeout!r:.50}")
+        raise UsageError(
+            f"a timeout must be 0 or more seconds or None, got {timeout!r:.50}"
+        )
     return float(timeout) if timeout <= TIMEOUT_MAX else None

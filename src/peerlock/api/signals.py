@@ -1,13 +1,13 @@
-"""What a signal handler can do with a node for threads.
+"""What a signal handler may do with a node for threads.
 
 Python runs a handler in the main thread, between any two instructions, so also in the
 middle of a step of a node, and of a `wait`.
 
-- To ask whether a grant is lost, to wait for that, to look at a lock or at the statistics
-  works at any time.
-- To acquire, release, join or leave works unless the handler has interrupted a step of a
-  node: then it raises Deadlock, and nothing has changed.  The node's own thread waits for
-  the step to end, and the step waits for the handler.  The same goes for `leave` in the
+- Reading (whether a grant is lost, waiting for that, the state of a lock, statistics) works
+  at any time.
+- Acquiring, releasing, joining and leaving work unless the handler has interrupted a step
+  of a node: then they raise Deadlock, and nothing has changed.  The node's own thread waits
+  for the step to end, and the step waits for the handler.  The same goes for `leave` in the
   middle of `leave`.
 """
 
@@ -23,7 +23,7 @@ from peerlock.runtime.host import INTERRUPTED, Host
 
 
 def must_not_be_in_a_step() -> None:
-    """Of any node: one of them may be who would have to answer."""
+    """Of any node: one of them may be the one that would have to answer."""
     if any(map(is_in_a_step, hosts())):
         raise Deadlock(INTERRUPTED)
 

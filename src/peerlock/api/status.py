@@ -1,4 +1,4 @@
-"""What goes on at a node, and in a cluster, in plain values."""
+"""The state of a node, and of a cluster, as plain values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peerlock.runtime.questions import answer_of
 
 
 def describe(node: Node) -> dict[str, Any]:
-    """What one node knows by itself."""
+    """What one node knows."""
     now = node.clock()
     locks = [
         {
@@ -43,7 +43,7 @@ def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
 
 
 async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, Any]:
-    """Ask every member, without becoming one: members, locks, holders, waiters."""
+    """Ask every member, without joining: members, locks, holders, waiters."""
     engine, transport = meet(cluster, None, reach)
     try:
         view = await engine.read()
@@ -78,5 +78,5 @@ def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str,
 
 
 def between_machines(member: Member) -> str | None:
-    """Where it is; on one machine, its number says all, and its socket's path nothing."""
+    """Its address between machines; on one machine, its process id is enough."""
     return None if member.address.startswith("/") else member.address

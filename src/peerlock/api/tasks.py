@@ -21,6 +21,7 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits, plain_timeout
+from peerlock.api.several import Locks
 from peerlock.api.status import describe
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
@@ -33,12 +34,12 @@ LEASE = 10.0
 
 
 class Grant(grants.Grant):
-    """You hold the lock, until you release it or it is lost."""
+    """The right to be in the critical section, until it is released or lost."""
 
     _handle: Lock
     _future: asyncio.Future[None] | None = None
     _lost: asyncio.Future[bool] | None = None
-    cancelled = False  # the owner, by us, for it was lost
+    cancelled = False  # peerlock cancelled the owner, because the lock was lost
 
     def __init__(self, handle: Lock, owner: asyncio.Task[Any] | None) -> None:
         self.demand = handle.demand
@@ -47,14 +48,15 @@ class Grant(grants.Grant):
 
     @property
     def lost(self) -> asyncio.Future[bool]:
-        """Await it: True as soon as the lock is lost, False when it is released."""
+        """A future: its result is True as soon as the lock is lost, False if it is
+        released."""
         if self._lost is None or self._lost.cancelled():
             self._lost = asyncio.get_running_loop().create_future()
             if self.state is not State.HOLDING:
                 self._lost.set_result(self.is_lost)
         return self._lost
 
-    # What the node tells us, in any thread
+    # Called by the node, in any thread
 
     def on_lost(self) -> None:
         if self._lost is not None or self._handle.cancel_on_loss:
@@ -64,10 +66,10 @@ class Grant(grants.Grant):
         if self._future is not None:
             self._handle.tell(self._wake_task)
 
-    # What the handle tells us, in the loop of the tasks
+    # Called by the handle, in the loop of the tasks
 
     def until_settled(self) -> asyncio.Future[None] | None:
-        """None if it is.  Under the guard, so that nobody settles it meanwhile."""
+        """None if it is settled.  Under the guard, so that it is not settled meanwhile."""
         if not self._settled:
             self._future = asyncio.get_running_loop().create_future()
         return self._future
@@ -92,7 +94,7 @@ class Grant(grants.Grant):
 
 
 class Lock(grants.Handle):
-    """A name, and how to ask for it; tasks may share it, and use it again and again."""
+    """A named lock or semaphore.  Tasks may share it, and use it any number of times."""
 
     def __init__(
         self,
@@ -104,24 +106,24 @@ class Lock(grants.Handle):
     ) -> None:
         super().__init__(node.driver, name, demand, timeout)
         self.cancel_on_loss = cancel_on_loss
-        self._entered: list[Grant] = []  # by `async with`: who got it gives it back
-        self._acquired: list[Grant] = []  # otherwise: another task may give it back
+        self._entered: list[Grant] = []  # by `async with`, which releases them
+        self._acquired: list[Grant] = []  # by `acquire`; the same task releases them
         self._twin = twin(self)
-        self._node = node  # which is not forgotten as long as somebody has us
+        self._node = node  # so that it is not forgotten as long as this handle is used
 
     def __repr__(self) -> str:
         kind = "semaphore" if self.demand.permits else "lock"
         return f"<peerlock {kind} {self.name!r}>"
 
     def locked(self) -> bool:
-        """Whether somebody holds it through this very handle."""
+        """Whether a task holds the lock through this object."""
         held = self._entered + self._acquired
         return any(grant.state is State.HOLDING for grant in held)
 
     async def __aenter__(self) -> Grant:
         grant = Grant(self._twin, current_task(self._driver.tasks_loop))
         guard = self._guard
-        try:  # as `with`, in half the time
+        try:  # like `with`, in half the time
             guard.acquire()
             taken = self._pure.take(self.name, grant)
         finally:
@@ -139,7 +141,7 @@ class Lock(grants.Handle):
     ) -> None:
         held = self._entered
         if len(held) == 1 and not self._acquired:
-            grant = held.pop()  # whose else?
+            grant = held.pop()  # the only one
         else:
             try:
                 grant = self._mine(held, self._acquired)
@@ -148,7 +150,7 @@ class Lock(grants.Handle):
                     raise
                 return
         guard = self._guard
-        try:  # as `with`, in half the time
+        try:  # like `with`, in half the time
             guard.acquire()
             put_back = self._pure.put_back(grant)
         finally:
@@ -163,16 +165,23 @@ class Lock(grants.Handle):
             await self._out_of_a_lost_lock(grant, error)
 
     async def acquire(self, timeout: float | None = None) -> Grant:
-        """Wait for it, `timeout` seconds at most; then Timeout.  0: only if it is free."""
+        """Acquire the lock.
+
+        Raises Timeout if it is not acquired within `timeout` seconds; 0 acquires it only if
+        it is free.  Without a timeout, that of the lock counts.
+        """
         timeout = self.timeout if timeout is None else plain_timeout(timeout)
         return await self._acquire(timeout)
 
     async def try_acquire(self) -> Grant:
-        """Get it if nobody else holds it or waits for it; WouldBlock otherwise."""
+        """Acquire the lock if no other user holds it or waits for it.
+
+        Raises WouldBlock otherwise.
+        """
         return await self._acquire(None, probe=True)
 
     def release(self) -> None:
-        """Give back what this task got by `acquire`."""
+        """Release what this task has acquired.  Raises NotHeld if it holds nothing."""
         self._release(self._mine(self._acquired, self._entered))
 
     # For grants
@@ -188,9 +197,9 @@ class Lock(grants.Handle):
 
     def cancel_owner_of(self, grant: Grant, owner: asyncio.Task[Any]) -> None:
         if grant not in self._entered and grant not in self._acquired:
-            return  # it has not come in yet, or it is out already
+            return  # it has not entered yet, or has left already
         if current_task() is owner:
-            # It has just found out, and may go out by itself before it waits again.
+            # It has just noticed, and may leave by itself before it waits again.
             asyncio.get_running_loop().call_soon(self.cancel_owner_of, grant, owner)
         else:
             grant.cancelled = owner.cancel(f"lost {self.name!r}")
@@ -225,7 +234,9 @@ class Lock(grants.Handle):
         except BaseException as error:
             self._withdraw(grant)
             if timeout is not None and isinstance(error, TimeoutError | WouldBlock):
-                raise Timeout(f"{self.name!r} did not come within {timeout:g} s") from None
+                raise Timeout(
+                    f"could not acquire {self.name!r} within {timeout:g} s"
+                ) from None
             raise
         if grant.state is State.LOST:
             raise Lost(f"{self.name!r} was lost as soon as it was granted")
@@ -255,14 +266,14 @@ class Lock(grants.Handle):
             holders = list(lock.holders) if lock else []
         mine = [h for h in holders if isinstance(h, Grant) and h.owner is grant.owner]
         if mine and not self.demand.permits:
-            raise Deadlock(f"this task holds {self.name!r} already")
-        # Who starts workers may give each of them a permit, and wait until one is back.
+            raise Deadlock(f"this task already holds {self.name!r}")
+        # A task may acquire permits for its workers, and wait until one is released.
         stuck = [h for h in mine if h.demand == self.demand and h in h._handle._entered]
         if stuck and len(stuck) == self.demand.permits:
-            raise Deadlock(f"this task holds all permits of {self.name!r} already")
+            raise Deadlock(f"this task already holds all permits of {self.name!r}")
 
     def _mine(self, first: list[Grant], then: list[Grant]) -> Grant:
-        """The last grant that this task got by us, from one of these lists."""
+        """The last grant of this task in these lists, which is removed from its list."""
         me = current_task(self._driver.tasks_loop)
         for held in (first, then):
             for i in range(len(held) - 1, -1, -1):
@@ -276,7 +287,7 @@ class Lock(grants.Handle):
                 raise Lost(f"{self.name!r} was lost while it was held")
             return
         if not isinstance(error, asyncio.CancelledError):
-            with suppress(asyncio.CancelledError):  # it may still be on its way
+            with suppress(asyncio.CancelledError):  # it may still be pending
                 await asyncio.sleep(0)
         if self._still_cancelled(grant):
             if error is None:
@@ -285,7 +296,7 @@ class Lock(grants.Handle):
             raise Lost(f"{self.name!r} was lost, and the body was cancelled") from error
 
     def _still_cancelled(self, grant: Grant) -> bool:
-        """Somebody else has cancelled this task; our own cancellation ends here."""
+        """Whether others have cancelled this task, too; our own cancellation ends here."""
         task = current_task()
         if task is None or not grant.cancelled or task is not grant.owner:
             return False
@@ -294,7 +305,7 @@ class Lock(grants.Handle):
 
 
 class LockNode:
-    """This process in the cluster: `async with peerlock.join() as node`."""
+    """This process as a member of a cluster: `async with peerlock.join() as node`."""
 
     _departure: Departure | None = None
 
@@ -325,9 +336,25 @@ class LockNode:
         algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
-        """One at a time in the whole cluster; `shared`: with others that share it."""
+        """A lock with at most one holder in the cluster; `shared`: several readers."""
         wanted = asked_for(name, algorithm, 0, shared)
         return Lock(self, *wanted, timeout, cancel_on_loss)
+
+    def locks(
+        self,
+        *names: str,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Locks[Grant]:
+        """Several locks: all of them or none, without deadlock, in whichever order."""
+
+        def handle(name: str, timeout: float | None) -> Lock:
+            wanted = asked_for(name, algorithm, 0, shared)
+            return Lock(self, *wanted, timeout, cancel_on_loss)
+
+        return Locks(names, timeout, handle)
 
     def semaphore(
         self,
@@ -338,13 +365,13 @@ class LockNode:
         algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
     ) -> Lock:
-        """At most so many at a time in the whole cluster."""
+        """A semaphore: at most `permits` holders in the cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
         return Lock(self, *wanted, timeout, cancel_on_loss)
 
     @property
     def keeps_us_in(self) -> int | None:
-        """A descriptor: whoever inherits it keeps this process's place, as it lives."""
+        """A descriptor: a child process that inherits it keeps this member alive."""
         return self.host.engine.lock_file
 
     def statistics(self) -> Statistics:
@@ -352,7 +379,7 @@ class LockNode:
             return self.host.node.statistics.copy()
 
     async def leave(self) -> None:
-        """Give back what is held, tell those who wait here, and be a member no longer."""
+        """Release what is held, end the waits with ClusterError, and leave the cluster."""
         if self._departure is not None:
             self._departure.done()
         await self.driver.leave()
@@ -367,16 +394,15 @@ def join(
     reach: Reach = USUAL,
     thread: bool = True,
 ) -> LockNode:
-    """This process becomes a member of a cluster of processes that share locks.
+    """Join a cluster of processes that share locks.
 
-    cluster: where it is; without one, $PEERLOCK_CLUSTER, or this user's on this machine.
-    lease: seconds after which a process that does not answer loses what it holds; None
-      waits for it for ever.
-    hand_overs, hand_over_time: how often and for how many seconds a lock may go from one
-      local user to the next while others may wait; 1 is strictly in turn.
-    reach: for clusters on many machines, where to listen and how to show who we are.
+    cluster: its address; by default $PEERLOCK_CLUSTER, or this user's on this machine.
+    lease: seconds after which a silent process loses what it holds; None disables this.
+    hand_overs, hand_over_time: how often, and for how many seconds, a lock may be handed
+      from one local user to the next while other processes wait; 1 is strictly in turn.
+    reach: for clusters on many machines, addresses and certificates.
     thread: the node has a thread of its own, and answers other processes while this event
-      loop is blocked; False has it in this loop, and others wait for it.
+      loop is blocked; False runs it in this loop, and other processes wait meanwhile.
     """
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = meet(cluster, lease, reach)

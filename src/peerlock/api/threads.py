@@ -1,11 +1,11 @@
-"""The same locks for threads, with the manners of threading.Lock.
+"""The same locks for threads, with the semantics of threading.Lock.
 
 with peerlock.sync.join() as node:
     with node.lock("invoices") as grant:
         store.write(data, fence=grant.fence)
 
-The node lives in a thread of its own.  A lock that is here and free is taken and given
-back by the calling thread alone.  `signals` says what a signal handler can do.
+The node lives in a thread of its own.  A lock that is here and free is acquired and
+released by the calling thread alone.  `signals` says what a signal handler may do.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.leaving import Departure, twin
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.several import BlockingLocks
 from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import describe
 from peerlock.api.tasks import LEASE
@@ -34,7 +35,7 @@ from peerlock.runtime.host import INTERRUPTED, Host
 
 
 def must_be_timeout(blocking: bool, timeout: float) -> None:
-    """What threading.Lock says, in its words."""
+    """Raises what threading.Lock raises, with the same texts."""
     if not blocking:
         raise ValueError("can't specify a timeout for a non-blocking call")
     if not timeout >= 0:
@@ -44,7 +45,7 @@ def must_be_timeout(blocking: bool, timeout: float) -> None:
 
 
 class Current(threading.local):
-    """The thread that asks; unlike its number, nobody else gets it when it has ended."""
+    """The calling thread; unlike its number, this object is not reused when it ends."""
 
     def __init__(self) -> None:
         self.thread = object()
@@ -54,12 +55,12 @@ CURRENT = Current()
 
 
 class Grant(grants.Grant):
-    """You hold the lock, until you release it or it is lost."""
+    """The right to be in the critical section, until it is released or lost."""
 
     _handle: Lock
     _gate: Any = None  # closed until it is settled
     _lost: Loss | None = None
-    entered = False  # of a semaphore, by `with`: who got it gives it back
+    entered = False  # of a semaphore, by `with`: the same thread releases it
 
     def __init__(self, handle: Lock) -> None:
         self.demand = handle.demand
@@ -68,13 +69,13 @@ class Grant(grants.Grant):
 
     @property
     def lost(self) -> threading.Event:
-        """An event that is set as soon as the lock is lost; wait for it in a thread."""
+        """An event that is set as soon as the lock is lost; a thread may wait for it."""
         event: Loss = self._lost or vars(self).setdefault("_lost", Loss())
         if self.is_lost:
             event.set()
         return event
 
-    # What the node tells us, in any thread
+    # Called by the node, in any thread
 
     def on_lost(self) -> None:
         if self._lost is not None:
@@ -84,14 +85,14 @@ class Grant(grants.Grant):
         if self._gate is not None:
             self._gate.release()
 
-    # What the handle tells us
+    # Called by the handle
 
     def expect(self) -> None:
         self._gate = allocate_lock()
         self._gate.acquire()
 
     def wait(self, timeout: float) -> bool:
-        """Whether it was settled in time; -1 waits for ever."""
+        """Whether it was settled in time; -1 waits without limit."""
         settled = bool(self._gate.acquire(timeout=timeout))
         if settled:
             self.must_be_granted()
@@ -99,9 +100,9 @@ class Grant(grants.Grant):
 
 
 class Lock(grants.Handle):
-    """A name, and how to ask for it, with threading.Lock's methods and meanings.
+    """A named lock or semaphore, with the methods of threading.Lock.
 
-    Any thread may release what another has acquired by the same handle.
+    A thread may release what another thread has acquired through the same object.
     """
 
     def __init__(
@@ -110,20 +111,20 @@ class Lock(grants.Handle):
         super().__init__(node.driver, name, demand, timeout)
         self._held: list[Grant] = []
         self._twin = twin(self)
-        self._node = node  # which is not forgotten as long as somebody has us
+        self._node = node  # so that it is not forgotten as long as this handle is used
 
     def __repr__(self) -> str:
         state = "locked" if self.locked() else "unlocked"
         return f"<{state} peerlock.sync.Lock object {self.name!r} at {id(self):#x}>"
 
     def locked(self) -> bool:
-        """Whether it is held through this very handle."""
+        """Whether it is held through this object."""
         return any(grant.state is State.HOLDING for grant in self._held)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """As threading.Lock has it; `timeout` -1 is the handle's, or without end.
+        """Like threading.Lock.acquire; with `timeout` -1, the timeout of the lock counts.
 
-        But a thread that would have to wait for itself gets Deadlock.
+        Raises Deadlock if the thread would wait for itself.
         """
         if timeout != -1:
             must_be_timeout(blocking, timeout)
@@ -139,7 +140,7 @@ class Lock(grants.Handle):
             raise
 
     def release(self) -> None:
-        """RuntimeError if it is not held; Lost if it was lost in the meantime."""
+        """Release it.  Raises NotHeld if it is not held, Lost if it was lost meanwhile."""
         self._release(None)
 
     def __enter__(self) -> Grant:
@@ -153,7 +154,7 @@ class Lock(grants.Handle):
         except BaseException:
             self._withdraw(grant)
             raise
-        raise Timeout(f"{self.name!r} did not come within {self.timeout:g} s")
+        raise Timeout(f"could not acquire {self.name!r} within {self.timeout:g} s")
 
     def __exit__(
         self,
@@ -175,7 +176,7 @@ class Lock(grants.Handle):
     # Inside
 
     def _acquire(self, grant: Grant, timeout: float) -> bool:
-        """Within so many seconds; -1 is for ever, 0 only if it is free."""
+        """Within this many seconds; -1: without limit, 0: only if it is free."""
         taken = self._host.step(self._pure.take, self.name, grant)
         if not taken and not self._wait(grant, timeout):
             self._withdraw(grant)
@@ -203,17 +204,17 @@ class Lock(grants.Handle):
         return settled
 
     def _must_not_wait_for_itself(self, grant: Grant) -> None:
-        """A thread that already waits is one whose signal handler asks again."""
+        """A thread that already waits may ask again in a signal handler."""
         with self._guard:
             lock = self._pure.locks.get(self.name)
             users = (*lock.holders, *lock.waiters) if lock else ()
         mine = [u for u in users if isinstance(u, Grant) and u.owner is grant.owner]
         if mine and not self.demand.permits:
-            raise Deadlock(f"this thread holds or waits for {self.name!r} already")
-        # Whoever got a permit by `acquire` may leave it to another thread to give it back.
+            raise Deadlock(f"this thread already holds or waits for {self.name!r}")
+        # A permit from `acquire` may be released by another thread.
         stuck = [u for u in mine if u.entered or u.state is State.WAITING]
         if stuck and len(stuck) >= self.demand.permits:
-            raise Deadlock(f"this thread holds all permits of {self.name!r} already")
+            raise Deadlock(f"this thread already holds all permits of {self.name!r}")
 
     def _drop(self, grant: grants.Grant) -> bool:
         if grant in self._held:
@@ -224,7 +225,7 @@ class Lock(grants.Handle):
         try:
             kept, quick = self._host.step(self._give_back_last, grant)
         except NotHeld:
-            must_not_be_in_a_step()  # of another node, which must not take it for its own
+            must_not_be_in_a_step()  # of another node, which would take it for its own
             raise
         if not kept:
             belongs_here(self._host)
@@ -233,7 +234,7 @@ class Lock(grants.Handle):
             self._driver.after_step()
 
     def _give_back_last(self, grant: Grant | None) -> tuple[bool, bool]:
-        """Whether it was held until now, and whether nothing follows from that."""
+        """Whether it was held until now, and whether nothing else is to do."""
         grant = grant or self._last()
         if grant in self._held:
             self._held.remove(grant)
@@ -241,10 +242,10 @@ class Lock(grants.Handle):
         return quick or self._give_back(grant), quick
 
     def _last(self) -> Grant:
-        """This thread's own, if it has one: each is to hear of the loss of his."""
+        """This thread's own, if it has one, so that each thread learns of its own loss."""
         held = self._held
         if not held:
-            raise NotHeld(f"release of {self.name!r}, which is not held")
+            raise NotHeld(f"cannot release {self.name!r}: it is not held")
         if len(held) > 1:
             me = CURRENT.thread
             return next((g for g in reversed(held) if g.owner is me), held[-1])
@@ -252,7 +253,7 @@ class Lock(grants.Handle):
 
 
 class LockNode:
-    """This process in the cluster: `with peerlock.sync.join() as node`."""
+    """This process as a member of a cluster: `with peerlock.sync.join() as node`."""
 
     def __init__(self, host: Host) -> None:
         must_not_be_in_a_step()
@@ -285,8 +286,22 @@ class LockNode:
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
     ) -> Lock:
-        """One at a time in the whole cluster; `shared`: with others that share it."""
+        """A lock with at most one holder in the cluster; `shared`: several readers."""
         return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
+
+    def locks(
+        self,
+        *names: str,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+    ) -> BlockingLocks[Grant]:
+        """Several locks: all of them or none, without deadlock, in whichever order."""
+
+        def handle(name: str, timeout: float | None) -> Lock:
+            return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
+
+        return BlockingLocks(names, timeout, handle)
 
     def semaphore(
         self,
@@ -296,7 +311,7 @@ class LockNode:
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
     ) -> Lock:
-        """At most so many at a time in the whole cluster."""
+        """A semaphore: at most `permits` holders in the cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
         return Lock(self, *wanted, timeout)
 
@@ -305,7 +320,7 @@ class LockNode:
             return self.host.node.statistics.copy()
 
     def leave(self) -> None:
-        """Give back what is held, tell those who wait here, and be a member no longer."""
+        """Release what is held, end the waits with ClusterError, and leave the cluster."""
         belongs_here(self.host)
         must_not_be_in_a_step()
         with self._leaving:
@@ -328,7 +343,7 @@ def join(
     hand_over_time: float = Knobs.hand_over_time,
     reach: Reach = USUAL,
 ) -> LockNode:
-    """Become a member, at once; peerlock.join() tells what the arguments are for."""
+    """Join a cluster, before it returns; the arguments are those of peerlock.join()."""
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = meet(cluster, lease, reach)
     return LockNode(Host(engine, transport, knobs, describe))

@@ -1,7 +1,7 @@
-"""Every schedule of a small cluster of peers, and the shortest way to what goes wrong.
+"""A model checker: every schedule of a small cluster, and a shortest counterexample.
 
-`check` takes an algorithm and gives a `Verdict`; `counterexample` gives the `Trace` of a
-shortest schedule that goes wrong, to be drawn by `peerlock.traces`.
+`check` takes an algorithm and returns a `Verdict`; `counterexample` returns the `Trace` of
+a shortest schedule that violates a property, which `peerlock.traces` draws.
 """
 
 from peerlock.checker.front import check, counterexample

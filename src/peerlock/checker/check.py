@@ -1,7 +1,7 @@
 """One check from beginning to end: search, measure, and report.
 
-A search begins as a plain loop.  If the space turns out to be large, and NumPy is there,
-it begins again on arrays, which take a while to set up and are quicker then.
+A search begins as a plain loop.  If the space turns out to be large, and NumPy is
+installed, it starts again on arrays, which take a while to set up and are faster then.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from peerlock.checker.search import Exploration, Limits, Search
 from peerlock.checker.sites import Breach
 from peerlock.checker.starvation import Lasso, starving
 
-FIRST_LOOK = 1000  # states, before the first look for a loop
-LARGE = 2000  # states of a layer, from which on arrays are quicker
+FIRST_LOOK = 1000  # states, before the first search for a loop
+LARGE = 2000  # states of a layer from which arrays are faster
 
 
 class Stopped(Exception):
@@ -35,8 +35,8 @@ def check(
 ) -> Verdict:
     """Search every schedule.
 
-    `phase` is told what is being done, as that changes.  Arrays are used from the first
-    layer on that has more than `large` states; None is never, 0 is at once.
+    `phase` is called with the current phase whenever it changes.  Arrays are used from the
+    first layer with more than `large` states; None: never, 0: from the start.
     """
     limits = limits or Limits()
     phase("searching")
@@ -45,7 +45,7 @@ def check(
         return _report(search, _violation(search, search.breach))
     if lasso is not None:
         return _report(search, _starvation(search, lasso))
-    if not search.exhausted or model.requests is None:
+    if not search.exhausted or model.requests is None or not model.measured:
         return _report(search, None)
     phase("measuring")
     return _measured(search, limits)
@@ -68,8 +68,8 @@ def _searched(
 def _explore(
     search: Exploration, limits: Limits, large: int | None = None
 ) -> tuple[Exploration, Lasso | None]:
-    """With requests without end, look for a loop each time that the states have doubled:
-    there may be no end of them."""
+    """With requests without end, search for a loop whenever the states have doubled: their
+    number may have no bound."""
     looked_at = FIRST_LOOK
     while search.deepen(limits):
         if _outgrown(search, large):
@@ -84,7 +84,7 @@ def _explore(
 
 
 def _outgrown(search: Exploration, large: int | None) -> bool:
-    """Has the layer that comes next so many states that arrays are quicker?"""
+    """Whether the next layer is large enough for arrays to be faster."""
     done = search.exhausted or search.cut or search.breach is not None
     return large is not None and not done and search.size - search.layers[-1] > large
 

@@ -23,19 +23,19 @@ def check(
     limits: Limits | None = None,
     **settings: Any,
 ) -> Verdict:
-    """Try every schedule of a small cluster, and say what holds in all of them.
+    """Check every schedule of a small cluster.
 
-    wanted: a name of the catalogue, a file such as `./mine.py`, `package.module:Class`,
+    wanted: a name from the catalogue, a file such as `./mine.py`, `package.module:Class`,
       or a class
-    nodes: how many there are; None is as the algorithm's own exhibit has it
-    requests: how often each node asks, or a number for each; None is as the exhibit has it
-    forever: every node asks without end, and the search looks for starvation
-    network: the order of messages and the faults; None is as the algorithm asks
-    limits: when to give up; a search that was cut short proves nothing
+    nodes: their number; None is that of the algorithm's exhibit
+    requests: of each node, or a number for each node; None is that of the exhibit
+    forever: requests have no end, and the search looks for starvation
+    network: the order of messages and the faults; None is what the algorithm requires
+    limits: when to stop; a search that was cut short proves nothing
     settings: what the algorithm takes, such as `quorums` or `permits`
     """
     if forever and requests is not None:
-        raise UsageError("forever is without end: leave out requests")
+        raise UsageError("forever makes requests without end: omit requests")
     entry = algorithm(wanted)
     shown = entry.exhibit
     if nodes is None:
@@ -46,5 +46,5 @@ def check(
 
 
 def counterexample(verdict: Verdict) -> Trace | None:
-    """A shortest schedule that shows what is wrong; None if nothing was found wrong."""
+    """A shortest schedule that violates a property; None if no violation was found."""
     return None if verdict.violation is None else verdict.violation.trace

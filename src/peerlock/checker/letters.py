@@ -46,7 +46,7 @@ class Letters:
     def add(self, inbox: Inbox, letters: Inbox) -> Inbox:
         """By sender, each one's in the order sent; or all in no order at all.
 
-        A medium puts them in order for all: who sends puts them into all inboxes at once.
+        An ordering medium delivers to all inboxes at once, in the order of sending.
         """
         if self.medium:
             return inbox + letters
@@ -70,7 +70,7 @@ class Letters:
         return tuple(found if self.in_order else sorted(found))
 
     def _relevant(self, knows: bool, inbox: Inbox) -> Inbox:
-        """Without bits that tell the node nothing new: it knows, or will know by then."""
+        """Without bits that are not news to the node: it knows, or will know by then."""
         if knows:
             return self.unaware(inbox)
         if not self.all_arrive:  # an earlier one may never come

@@ -1,4 +1,4 @@
-"""What all schedules together say: the most messages, the most overtaking.
+"""Measures over all schedules: the most messages, the most overtaking.
 
 Both are read off the finished graph of states, so that no counter makes it larger.
 """
@@ -15,12 +15,14 @@ from peerlock.checker.search import NOWHERE, Exploration, Search
 from peerlock.checker.sites import MASK, Phase, Remembered
 from peerlock.core.peer import NodeId
 
-Poll = Callable[[], None]  # called now and then; it raises an exception to end it all
+Poll = Callable[
+    [], None
+]  # called now and then; it raises an exception to end the measuring
 OFTEN = 0x3FFF  # states between two calls, and some
 
 
 def everyone_entered(search: Exploration) -> bool:
-    """Has every node that asks been inside in some schedule?"""
+    """Whether every node with requests enters in some schedule."""
     return all(
         any(local.phase is Phase.INSIDE for local in sites.locals)
         for sites in search.sites
@@ -31,9 +33,9 @@ def everyone_entered(search: Exploration) -> bool:
 def max_messages_per_entry(search: Search, poll: Poll) -> Fraction | None:
     """Of all busy periods, the most messages by entries; None if there is no most.
 
-    A busy period lasts from a state at rest, where nobody wants anything and nothing is
-    under way, to the next.  One with a single entry has just the messages of that entry;
-    when several compete, who can say for whom a message was?
+    A busy period lasts from a state at rest, without requests and messages under way, to
+    the next.  One with a single entry has just the messages of that entry; when several
+    nodes compete, a message cannot be attributed to one of them.
     """
     order = _in_order(search, poll)
     if order is None or search.model.requests is None or search.model.network.faults:
@@ -57,7 +59,7 @@ class Overtaking:
 
 
 def worst_overtaking(search: Search, poll: Poll) -> Overtaking | None:
-    """None without an end of requests: there may be no worst."""
+    """None if requests have no end: there may be no maximum."""
     if search.model.requests is None or search.model.network.faults:
         return None
     entries = _entries_so_far(search)
@@ -117,7 +119,7 @@ def _busiest(
     begin: int,
     poll: Poll,
 ) -> Fraction:
-    """Of the busy periods that begin after so many entries: the longest way to rest."""
+    """Of the busy periods that begin after this many entries: the longest way to rest."""
     arrows, first = search.arrows, _bounds(search)
     sent = [-1] * len(order)  # messages since the beginning, if there was one
     most = Fraction(0)
@@ -142,7 +144,7 @@ def _busiest(
 
 
 def _resting(search: Search) -> bytearray:
-    """Of each state: does nobody want anything, and is nothing under way?"""
+    """Of each state: whether there is no request and no message under way."""
     states = search.states
     found: Iterable[int] = range(len(states))
     for sites in search.sites:
@@ -206,7 +208,7 @@ def _overtaken(
 
 
 def waits(search: Search, index: int) -> bytearray:
-    """Of each state: does this node wait in it?"""
+    """Of each state: whether this node waits in it."""
     sites, shift = search.sites[index], search.sites[index].shift
     at = [sites.phase(site) is Phase.WAITING for site in range(len(sites.sites))]
     return bytearray([at[state >> shift & MASK] for state in search.states])

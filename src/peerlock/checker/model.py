@@ -1,4 +1,4 @@
-"""What is searched: peers, how often each asks, and what the network may do."""
+"""What is searched: peers, their requests, and what the network may do."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from peerlock.algorithms.entry import Algorithm, Bound
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import Value, arguments, used
+from peerlock.core.demands import Permits, Rule
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, state_fields
 
 
 @dataclass(frozen=True)
 class Network:
-    """The order of delivery, and how much may go wrong in one run, all told.
+    """The order of delivery, and the total number of faults in one run.
 
     A crashed node is gone for good, and so is what was on its way to it; or it comes back
     some time later, its memory lost.
@@ -25,7 +26,7 @@ class Network:
     losses: int = 0
     duplications: int = 0
     crashes: int = 0
-    returns: bool = False  # who crashes comes back
+    returns: bool = False  # crashed nodes come back
 
     def __str__(self) -> str:
         faults = [
@@ -47,21 +48,22 @@ class Network:
 
 @dataclass(frozen=True)
 class Model:
-    """A cluster to search: its peers, how often each asks, and what the network may do."""
+    """A cluster to search: its peers, their requests, and what the network may do."""
 
     name: str
     make: Callable[[NodeId], Peer]
     nodes: int
     requests: tuple[int, ...] | None  # by each node; None is without end
     network: Network
-    capacity: int = 1  # how many may be inside together
-    readers: bool = False  # each request may be a reader's, and readers go together
+    rule: Rule = Permits()  # what requests may be for, and which may be inside together
     fences: bool = True  # watch that they grow from grant to grant
     medium: bool = False  # all hear each broadcast, the sender too, in one order
+    lasting: tuple[NodeId, ...] = ()  # those that never crash
     outlasting: tuple[str, ...] = ()  # timers that fire only when nothing is under way
-    within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to go on from
+    within: Callable[[tuple[Any, ...]], bool] | None = None  # snapshots to continue from
     bound: Bound | None = None  # … in words
     settings: Mapping[str, Any] = field(default_factory=dict)  # what was chosen, in words
+    measured: bool = True  # if it holds: the most messages and the most overtaking
 
     @property
     def assumptions(self) -> str:
@@ -81,33 +83,32 @@ def model(
     permits: int | None = None,
     **more: Value | None,
 ) -> Model:
-    """A cluster of an algorithm, on the network that its card asks for.
+    """A cluster of an algorithm, on the network that its card requires.
 
-    What can be chosen of it is as in `algorithms.settings`.
+    Its settings are those of `algorithms.settings`.
 
-    Where nodes may crash, what they knew is gone with them, and it is the number of the
-    view that makes fences grow, which a peer does not know; so nobody watches them then.
-    Where several are inside together their fences need not grow, nor where silence tells.
+    Where nodes may crash, what they knew is lost, and the number of the view makes fences
+    grow, which a peer does not know; so fences are not checked then.  Where several nodes
+    are inside together, their fences need not grow, nor where silence is a message.
 
     Timers fire at any time: no delay is so short that everything else must be quicker.
-    A time-out that an algorithm needs to be long enough for all messages to arrive, and
-    those sent because of them, is one that fires only when nothing is under way.
+    A timeout that must be long enough for all messages to arrive, and for the messages that
+    these cause, fires only when nothing is under way.
     """
     entry = algorithm(name)
     chosen = more | {"quorums": quorums, "topology": topology, "permits": permits}
     settings = arguments(entry, nodes, **chosen)
     members = tuple(range(1, nodes + 1))
     network = network or card_network(entry)
+    rule = entry.rule(chosen)
     return Model(
         name=name,
         make=lambda node: entry.peer(node, members, **settings),
         nodes=nodes,
         requests=_of_each(requests, nodes),
         network=network,
-        capacity=entry.capacity(permits),
-        readers=entry.shares,
-        fences=not (network.crashes or entry.shares or entry.timely)
-        and entry.capacity(permits) == 1,
+        rule=rule,
+        fences=rule == Permits() and not (network.crashes or entry.timely),
         medium=entry.medium,
         outlasting=entry.outlasting,
         within=within(entry, entry.bound) if entry.bound else None,
@@ -137,7 +138,9 @@ def _of_each(requests: int | tuple[int, ...] | None, nodes: int) -> tuple[int, .
         return None
     counts = (requests,) * nodes if isinstance(requests, int) else requests
     if len(counts) != nodes:
-        raise UsageError(f"{nodes} nodes need one number of requests, or {nodes}")
+        raise UsageError(
+            f"invalid requests: use one number, or one for each of {nodes} nodes"
+        )
     if min(counts) < 0 or max(counts) < 1:
-        raise UsageError("somebody must make at least one request")
+        raise UsageError("invalid requests: use at least one request")
     return counts

@@ -1,7 +1,7 @@
-"""A schedule, played once more with the real peers, as a trace that can be drawn.
+"""A schedule, replayed with the real peers, as a trace that can be drawn.
 
-Time is the number of the step.  The fences are the real ones here, so that a replay
-also tells whether the one bit that the search keeps instead was right.
+Time is the number of the step.  The fences are the real ones here, so that a replay also
+verifies the one bit that the search keeps instead.
 """
 
 from __future__ import annotations
@@ -64,11 +64,9 @@ class Stage:
             case "restart":
                 self._restart(node)
             case "request":
-                self.note(Kind.REQUEST, node)
-                peer.acquire()
-            case "read":
-                self.note(Kind.REQUEST, node, note="shared")
-                peer.acquire_shared()
+                demand = self.model.rule.demands[action.demand]
+                self.note(Kind.REQUEST, node, note=self.model.rule.words(demand))
+                peer.acquire_for(demand)
             case "leave":
                 self.note(Kind.LEAVE, node)
                 peer.release()
@@ -102,9 +100,9 @@ class Stage:
         return flight
 
     def _find(self, action: Action) -> Flight:
-        """Of such messages under way, the first that knows as much of the latest grant.
+        """The first of these messages that knows as much of the latest grant.
 
-        If none does, the receiver knows already and it does not matter.
+        If none does, the receiver knows already, and it does not matter.
         """
         found = [
             f
@@ -120,8 +118,8 @@ class Stage:
         self.gone.add(node)
         self.flights = [flight for flight in self.flights if flight.to != node]
         self.note(Kind.CRASH, node)
-        if Down in self.peers[node].messages:
-            for to in self.peers[node].others():
+        for to in self.peers[node].others():
+            if Down in self.peers[to].messages:
                 self._send(node, to, Down())
 
     def _restart(self, node: NodeId) -> None:

@@ -1,4 +1,4 @@
-"""What came of a check."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Violation:
     """A property that does not hold, and a schedule that shows it.
 
     The schedule is a shortest one, or for a starvation without end a lasso: from the
-    step after `loop_from` on, its steps can be repeated for ever.
+    step after `loop_from`, its steps can be repeated without end.
     """
 
     property: str  # exclusion, deadlock, starvation, fence, remote error, invariant
@@ -27,7 +27,8 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a check: whether all of it holds in all schedules, or what does not."""
+    """The result of a check: whether all properties hold in all schedules, or which does
+    not."""
 
     model: Model
     coverage: Coverage
@@ -37,7 +38,7 @@ class Verdict:
     everyone_entered: bool
     max_messages_per_entry: Fraction | None = None  # None: unbounded, or not known
     max_overtaken: int | None = None
-    overtaking: Trace | None = None  # a schedule in which somebody is overtaken so often
+    overtaking: Trace | None = None  # a schedule with that much overtaking
     unmeasured: str = ""  # why these are not known though every schedule was covered
 
     @property

@@ -1,9 +1,8 @@
 """Breadth first over every schedule, so that the first counterexample is a shortest one.
 
-States are numbered in the order in which they are found; the arrows between them are
-kept, for whoever wants to measure the schedules or to look for one that goes round for
-ever.  `Search` is a plain loop; `checker.arrays` has one for large spaces that extends
-`Exploration` too.
+States are numbered in the order in which they are found.  The arrows between them are kept,
+to measure the schedules and to search for loops.  `Search` is a plain loop;
+`checker.arrays` has one for large spaces, which extends `Exploration`, too.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from peerlock.checker.model import Model
 from peerlock.checker.sites import MASK, Action, Breach, Special
 from peerlock.checker.steps import BREACH, IMPOSSIBLE, Steps
 
-CHUNK = 20_000  # states between two looks at the limits
-NOWHERE = 0xFFFFFFFF  # an arrow to where the search does not go
+CHUNK = 20_000  # states between two checks of the limits
+NOWHERE = 0xFFFFFFFF  # an arrow out of the searched space
 
 
 class Coverage(NamedTuple):
-    """How far the search has come."""
+    """The progress of the search."""
 
     states: int
     transitions: int
@@ -33,9 +32,9 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: `stop` and `room` are asked now and then, and give the reason or None.
+    """When to stop: `stop` and `room` are called now and then, and return a reason or None.
 
-    `room` is asked whether there is memory for so many bytes more.
+    `room` is called with the number of bytes that are needed next.
     """
 
     states: int = 5_000_000
@@ -60,7 +59,7 @@ class Exploration(Steps, ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many states were found."""
+        """The number of states found."""
 
     @property
     @abstractmethod
@@ -154,7 +153,10 @@ class Search(Exploration):
         mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
         shifts, mask = [sites.shift for sites in self.sites], MASK
-        few = NOWHERE if self.model.network.faults else len(moves)
+        asks = len(moves) * len(
+            self.model.rule.demands
+        )  # more moves than where all is still
+        few = NOWHERE if self.model.network.faults else asks
         fresh = len(states)
         quiet: list[int] = []
         for number in range(begin, end):
@@ -199,7 +201,7 @@ class Search(Exploration):
     # The way to a state
 
     def arrows_of(self, number: int) -> tuple[int, int]:
-        """Where they begin and end; a state not looked at yet has none."""
+        """Where they begin and end; a state that was not expanded has none."""
         first, last = self.first_arrow, len(self.first_arrow) - 1
         if number < last:
             return first[number], first[number + 1]

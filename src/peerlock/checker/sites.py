@@ -1,19 +1,19 @@
 """A site is a node together with the messages that are on their way to it.
 
-What may happen next at a site, and what comes of it, depends on nothing else; so every
-site is made once, numbered, and its moves are computed once, by the real peer, and
-remembered.  A state of the whole cluster is then one integer: a field per site.
+What may happen next at a site, and its result, depend on nothing else.  So every site is
+made and numbered once, and its moves are computed once, by the real peer, and remembered.
+A state of the whole cluster is then one integer, with a field for each site.
 
-A message remembers one bit, and so does a node: whether it knows of the latest grant.
-At a grant everybody else's bits, in nodes and under way, are cleared.  The fence that a
-real node would read, a maximum carried along by messages, grows from one grant to the
-next exactly if the node that is let in has its bit set.  A bit that tells a node nothing
-new is left out, so that it makes no second state of one.
+A message remembers one bit, and so does a node: whether it knows of the latest grant. At a
+grant all other bits, of nodes and of messages under way, are cleared.  The fence that a
+real node would read, a maximum carried along by messages, grows from one grant to the next
+exactly if the node that enters has its bit set.  A bit that is not news to a node is left
+out, so that it does not split one state into two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class Local(NamedTuple):
     phase: Phase
     left: int  # requests still to be made
     timers: tuple[str, ...] = ()
-    reading: bool = False  # the request it has is a reader's
+    demand: int = 0  # what its request is for, by number
 
 
 GONE = Local((), Phase.CRASHED, 0)
@@ -65,9 +65,10 @@ Site = tuple[int, bool, Inbox]
 class Step(NamedTuple):
     """Something that can happen at a site."""
 
-    what: str  # request, read, leave, receive, timer, restart, or one of the faults
+    what: str  # request, leave, receive, timer, restart, or one of the faults
     letter: int = 0
     timer: str = ""
+    demand: int = 0  # by number
 
 
 class Action(NamedTuple):
@@ -79,6 +80,7 @@ class Action(NamedTuple):
     message: Any = None
     knows: bool = False  # the message, of the latest grant
     timer: str = ""
+    demand: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,13 +115,13 @@ Pushes = tuple[tuple[int, Push], ...]  # each to the site of that index
 
 
 class Outcome(NamedTuple):
-    """What the real peer does with an input."""
+    """The result of an input at the real peer."""
 
     local: int
     pushes: tuple[Pushes, Pushes] = ((), ())  # by a node that does not know, and that does
     heard: tuple[int, ...] = ()  # what it hears of itself on a medium
     granted: bool = False
-    reading: bool = False
+    demand: int = 0
     breach: Breach | None = None
     beyond: bool = False
 
@@ -133,10 +135,10 @@ class Special(NamedTuple):
     delta: int
     pushes: Pushes
     granted: bool = False
-    reading: bool = False  # it is a reader that was granted
+    demand: int = 0  # what it was granted for
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
-    beyond: bool = False  # leads to where the search does not go
+    beyond: bool = False  # leads out of the searched space
     outlasting: bool = False  # possible only when nothing is under way
 
 
@@ -179,7 +181,7 @@ class Sites:
         self.stale_fence = Breach("fence", self.me, text)
         self._ids: dict[Site, int] = {}
         self._local_ids: dict[Local, int] = {}
-        self._outcomes: dict[tuple[int, str, int, str], Outcome] = {}
+        self._outcomes: dict[tuple[int, str, int, str, int], Outcome] = {}
         self._pushes: dict[tuple[int, ...], Push] = {}
         self.letters = Letters(model)
 
@@ -211,6 +213,13 @@ class Sites:
         self._peer.start()
         return self._outcome(Local((), Phase.IDLE, left))
 
+    def inbox(self, under_way: Iterable[tuple[NodeId, Any]]) -> Inbox:
+        """So many messages, of these senders, none of which knows of a grant."""
+        letter, number = self.letters.letter, self._messages.number
+        return tuple(
+            letter(number(message), False, sender) for sender, message in under_way
+        )
+
     def asking_again(self, number: int) -> int:
         """The same site, except that an idle node has a request to make."""
         local_id, knows, inbox = self.sites[number]
@@ -237,7 +246,7 @@ class Sites:
         )
 
     def _clear(self, number: int) -> int:
-        """Somebody else was let in, and nothing here knows of it."""
+        """Another node entered, and nothing here knows of it."""
         local, _, inbox = self.sites[number]
         return self._change(number, (local, False, self.letters.unaware(inbox)))
 
@@ -255,9 +264,9 @@ class Sites:
         return plain + special
 
     def _is_still(self, number: int) -> bool:
-        """Nothing happens here unless the node asks, or the network makes a fault."""
+        """Nothing happens here unless the node requests, or the network has a fault."""
         may_happen = {action.what for action in self.actions[number]}
-        return may_happen <= {"request", "read", *FAULTS}
+        return may_happen <= {"request", *FAULTS}
 
     def sends(self, number: int) -> list[int]:
         """How many messages each move sends, in the order of the moves."""
@@ -294,7 +303,7 @@ class Sites:
             if network.duplications:
                 twice = self.letters.add(inbox, inbox[at : at + 1])
                 yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
-        if network.crashes and local.phase is not Phase.CRASHED:
+        if self.may_crash(local):
             delta = self._change(number, (self.gone(local), False, ()))
             yield CRASH, Special(delta, self.obituary(), fault="crash")
 
@@ -305,24 +314,26 @@ class Sites:
                 yield RESTART
             return
         if local.phase is Phase.IDLE and local.left:
-            yield REQUEST
-            if self.model.readers:
-                yield READ
+            for number in range(len(self.model.rule.demands)):
+                yield Step("request", demand=number)
         if local.phase is Phase.INSIDE:
             yield LEAVE
         for timer in local.timers:
             yield Step("timer", 0, timer)
+
+    def may_crash(self, local: Local) -> bool:
+        may = self.model.network.crashes and self.me not in self.model.lasting
+        return bool(may) and local.phase is not Phase.CRASHED
 
     def gone(self, local: Local) -> int:
         returns = self.model.network.returns
         return self.local_id(GONE._replace(left=local.left) if returns else GONE)
 
     def obituary(self) -> Pushes:
-        """For those who want to be told that the node is down."""
-        if Down not in self._peer.messages:
-            return ()
+        """For peers that are notified when a node is down."""
+        told = [other.me for other in self.everybody if Down in other._peer.messages]
         number = self._messages.number(Down())
-        return self._posted([(to, number, False) for to in self._peer.others()])
+        return self._posted([(to, number, False) for to in told if to != self.me])
 
     def _own(self, number: int, site: Site, step: Step) -> Plain | Special:
         move = self._input(number, site, step)
@@ -338,12 +349,12 @@ class Sites:
 
     def _action(self, step: Step) -> Action:
         if not step.letter:
-            return Action(step.what, self.me, timer=step.timer)
+            return Action(step.what, self.me, timer=step.timer, demand=step.demand)
         sender, knows, message = self.letters.open(step.letter)
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
 
-    # What the real peer makes of it
+    # What the real peer does
 
     def _input(self, number: int, site: Site, step: Step) -> Plain | Special:
         local, knows, inbox = site
@@ -362,39 +373,38 @@ class Sites:
             return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
         then = (outcome.local, fences, self.letters.unaware(inbox) + outcome.heard)
         delta = self._change(number, then)
-        return Special(delta, outcome.pushes[knows], True, outcome.reading)
+        return Special(delta, outcome.pushes[knows], True, outcome.demand)
 
     def outcome(self, local: int, step: Step) -> Outcome:
         """Of an input that is not a fault; the bit of a letter does not matter."""
         sender, message = 0, 0
         if step.letter:
             sender, _, message = self.letters.open(step.letter)
-        key = (local, step.what, message * self.letters.senders + sender, step.timer)
+        letter = message * self.letters.senders + sender
+        key = (local, step.what, letter, step.timer, step.demand)
         found = self._outcomes.get(key)
         if found is None:
-            found = self._ask_peer(
-                self.locals[local], step.what, message, sender, step.timer
-            )
+            found = self._ask_peer(self.locals[local], step, message, sender)
             self._outcomes[key] = found
         return found
 
-    def _ask_peer(
-        self, local: Local, what: str, message: int, sender: NodeId, timer: str
-    ) -> Outcome:
+    def _ask_peer(self, local: Local, step: Step, message: int, sender: NodeId) -> Outcome:
+        what, timer = step.what, step.timer
         self._peer.restore(self._fresh if what == "restart" else local.snapshot)
         then = local
         try:
             match what:
-                case "request" | "read":
+                case "request":
                     left = local.left - (self.model.requests is not None)
-                    reading = what == "read"
-                    then = local._replace(phase=Phase.WAITING, left=left, reading=reading)
-                    (self._peer.acquire_shared if reading else self._peer.acquire)()
+                    then = local._replace(
+                        phase=Phase.WAITING, left=left, demand=step.demand
+                    )
+                    self._peer.acquire_for(self.model.rule.demands[step.demand])
                 case "restart":
                     then = local._replace(phase=Phase.IDLE)
                     self._peer.restart()
                 case "leave":
-                    then = local._replace(phase=Phase.IDLE, reading=False)
+                    then = local._replace(phase=Phase.IDLE, demand=0)
                     self._peer.release()
                 case "timer":
                     others = tuple(name for name in local.timers if name != timer)
@@ -405,7 +415,7 @@ class Sites:
         except RemoteError as error:
             self._peer.drain()
             return self._broken("remote error", f"{self.me} refuses a message: {error}")
-        except Exception as error:  # whatever it is, it is a bug of the algorithm
+        except Exception as error:  # any exception is a bug of the algorithm
             self._peer.drain()
             return self._broken("invariant", f"{self.me} fails: {error!r}")
         return self._outcome(then)
@@ -439,14 +449,14 @@ class Sites:
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
         snapshot = self._peer.snapshot()
-        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.reading)
+        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.demand)
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
             pushes=self._posts(sends, granted),
             heard=heard,
             granted=granted,
-            reading=then.reading,
+            demand=then.demand,
             beyond=within is not None and not within(snapshot),
         )
 
@@ -472,5 +482,4 @@ class Sites:
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 
 
-REQUEST, READ, LEAVE = map(Step, ("request", "read", "leave"))
-CRASH, RESTART = map(Step, ("crash", "restart"))
+LEAVE, CRASH, RESTART = map(Step, ("leave", "crash", "restart"))

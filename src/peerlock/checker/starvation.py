@@ -1,9 +1,9 @@
-"""Somebody who waits for ever though everybody and the network do their part.
+"""Starvation: a node that waits without end although the schedule is fair.
 
-With requests without end, a schedule can go round in the graph of states.  It is fair if
-everything that stays possible happens: each message under way is delivered, who is
+With requests without end, a schedule can loop in the graph of states.  It is fair if
+everything that stays possible happens: each message under way is delivered, a node that is
 inside leaves, a timer fires; only requests need not be made.  A node starves if a fair
-schedule goes round in states in all of which it waits.
+schedule loops through states in all of which it waits.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _has_loop(search: Search, state: int) -> bool:
 
 def duty(action: Action, fifo: bool) -> Duty | None:
     """What this action fulfils.  A FIFO channel owes its first message, whichever it is."""
-    if action.what in ("request", "read", *FAULTS):
+    if action.what in ("request", *FAULTS):
         return None
     if action.what == "receive":
         message = None if fifo else action.message
@@ -132,7 +132,7 @@ def owed(search: Exploration, component: list[int]) -> set[Duty]:
 
 
 def is_fair(search: Exploration, component: list[int]) -> bool:
-    """A round through all of it, and as often as one likes, leaves nothing undone.
+    """Whether a loop through all of it fulfils every duty.
 
     If something is possible in all its states and no arrow inside does it, that is so
     for every part of it too, and no schedule that stays in it is fair.

@@ -6,7 +6,7 @@ step adds remembered differences to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from peerlock.checker.model import Model
 from peerlock.checker.sites import (
@@ -24,7 +24,7 @@ from peerlock.core.peer import NodeId, listed
 
 BREACH, BEYOND, IMPOSSIBLE = -1, -2, -3  # what stands for a state where there is none
 FAULT_WIDTH = 8
-HELP = 20_000  # states to look at for somebody who can help
+HELP = 20_000  # states to search for a node that can help
 
 
 class Steps:
@@ -112,12 +112,12 @@ class Steps:
         return self._make(state + move.delta, at, index, move)
 
     def breach_by(self, at: list[int], index: int, move: Special) -> Breach | None:
-        if move.granted and not self._may_join(at, move.reading):
+        if move.granted and not self._may_join(at, move.demand):
             return too_many({*self._inside(at), index + 1}, index + 1)
         return move.breach
 
     def _make(self, then: int, at: list[int], index: int, move: Special) -> int:
-        """Nobody else knows of a grant, and then it may send messages."""
+        """No other node knows of a grant; after it, the node may send messages."""
         if self.model.fences and move.granted:
             at = at.copy()
             for to, sites in enumerate(self.sites):
@@ -138,12 +138,15 @@ class Steps:
             then += push[at[to]]
         return then
 
-    def _may_join(self, at: list[int], reading: bool) -> bool:
+    def _may_join(self, at: list[int], demand: int) -> bool:
         locals_ = [sites.local(site) for sites, site in zip(self.sites, at, strict=True)]
-        inside = [local for local in locals_ if local.phase is Phase.INSIDE]
-        if reading and all(local.reading for local in inside):
-            return True
-        return len(inside) < self.model.capacity
+        inside = [local.demand for local in locals_ if local.phase is Phase.INSIDE]
+        return self.together([*inside, demand])
+
+    def together(self, numbers: Sequence[int]) -> bool:
+        """Whether requests for these, by number, may be inside at a time."""
+        rule = self.model.rule
+        return rule.together([rule.demands[number] for number in numbers])
 
     def _inside(self, at: list[int]) -> set[NodeId]:
         return {
@@ -152,10 +155,10 @@ class Steps:
             if sites.phase(site) is Phase.INSIDE
         }
 
-    # What goes wrong
+    # Violations
 
     def first_breach(self, state: int) -> tuple[int, Breach] | None:
-        """The first of its moves that does what must not be, and what."""
+        """The first of its moves that violates a property, and which."""
         at, move = self.split(state), 0
         for sites, site in zip(self.sites, at, strict=True):
             plain, special = sites.moves[site]
@@ -168,7 +171,7 @@ class Steps:
         return None
 
     def stuck(self, state: int) -> Breach | None:
-        """A node waits, and nothing happens unless another node asks too."""
+        """A node waits, and nothing happens unless another node requests, too."""
         at = self.split(state)
         if not all(sites.still[site] for sites, site in zip(self.sites, at, strict=True)):
             return None
@@ -177,7 +180,7 @@ class Steps:
         return stuck(waiting, self._helped(state)) if waiting else None
 
     def _helped(self, state: int) -> bool:
-        """Would some of those who wait get in if the others asked once more?"""
+        """Whether a waiting node would enter if the others requested once more."""
         waiting = [p is Phase.WAITING for p in self.phases(state)]
         start = self.join(
             [
@@ -197,7 +200,7 @@ class Steps:
         return False
 
     def _successors(self, state: int) -> Iterator[int]:
-        """On a network that makes no faults, and past whatever goes wrong on the way."""
+        """On a network without faults, and ignoring violations on the way."""
         at = self.split(state)
         for sites, site in zip(self.sites, at, strict=True):
             plain, special = sites.moves[site]
@@ -217,7 +220,7 @@ def too_many(inside: set[NodeId], entering: NodeId) -> Breach:
 def stuck(waiting: set[NodeId], helped: bool) -> Breach:
     waits = f"{listed(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
     if helped:
-        text = f"starvation: {waits}, and nothing happens until somebody else asks"
+        text = f"starvation: {waits}, and nothing happens until another node asks"
         return Breach("starvation", min(waiting), text)
     text = f"deadlock: {waits}, and nothing more can happen"
     return Breach("deadlock", min(waiting), text)

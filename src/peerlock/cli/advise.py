@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from peerlock.algorithms.index import INDEX
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import used
 from peerlock.cli.compare import explaining, say_settings
-from peerlock.cli.figures import rounded
+from peerlock.cli.figures import NO_SAMPLES, rounded
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
@@ -48,7 +49,7 @@ USES = ("lock", "shared lock", "semaphore")
     default="0.05",
     show_default=True,
     metavar="light|heavy|P",
-    help="light: one request at a time. heavy: everybody asks again at once. "
+    help="light: one request at a time. heavy: every node asks again at once. "
     "P: each idle node asks with this probability per time unit.",
 )
 @hold_option
@@ -57,19 +58,21 @@ USES = ("lock", "shared lock", "semaphore")
     type=click.Choice(USES),
     default="lock",
     show_default=True,
-    help="What it shall serve.",
+    help="What the algorithm must serve.",
 )
 @permits_option
 @click.option(
     "--shared",
     type=Finite(0, 1),
-    help="How likely a request is a reader's.  [default: 0.5 for a shared lock]",
+    help="Probability that a request is a reader's.  [default: 0.5 for a shared lock]",
 )
-@click.option("--all", "everything", is_flag=True, help="Those of the lab, too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Include simulation-only algorithms."
+)
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
-@click.option("--runs", default=3, show_default=True, help="Runs of each.")
-@click.option("--seed", default=1, show_default=True, help="The first run's.")
-@click.option("--jobs", type=int, help="Processes.  [default: one per core]")
+@click.option("--runs", default=3, show_default=True, help="Runs of each algorithm.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the first run.")
+@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
 @json_option
 def advise(
     names: tuple[str, ...],
@@ -87,13 +90,14 @@ def advise(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Simulate all algorithms on your network and load, and rank them; NAMES, too.
+    """Simulate all algorithms on your network and load, and rank them.
 
-    By messages, which cost bandwidth and work; and by response time, which is what users
-    wait.  Both in the units that you give the latency in.
+    NAMES are algorithms of your own, which are ranked with the others.  One rank is by
+    messages, which cost bandwidth and work, the other by response time, which is how long
+    users wait.  Times are in the unit of the latency.  Equal figures share a rank.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError(f"at least 1 process is needed, not {jobs}")
+        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     must_fit(use, permits, shared)
     names = tuple(dict.fromkeys((*candidates(use, everything), *names)))
     experiment = Experiment(
@@ -122,22 +126,24 @@ def advise(
 
 def candidates(use: str, everything: bool) -> list[str]:
     if everything:
-        kinds = ("several",) if use == "semaphore" else ("permission", "token")
-        return [a.name for a in INDEX.values() if a.family in kinds]
+        if use == "semaphore":
+            return [a.name for a in INDEX.values() if a.takes == "permits"]
+        return [a.name for a in INDEX.values() if a.family in ("permission", "token")]
     return [a.name for a in INDEX.values() if use in a.serves]
 
 
 def must_fit(use: str, permits: int | None, shared: float | None) -> None:
     if permits is not None and use != "semaphore":
-        raise UsageError("--permits are for --use semaphore")
+        raise UsageError("--permits needs --use semaphore")
     if shared is not None and use != "shared lock":
-        raise UsageError("--shared is for --use 'shared lock'")
+        raise UsageError("--shared needs --use 'shared lock'")
 
 
 def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
-    """Best by messages first, with the places by both measures."""
+    """Best by messages first, with the ranks by both measures."""
+    messages = [rounded(r.messages_per_entry.mean) for r in results]
+    waiting = [rounded(r.response_time.mean) for r in results]
     by_messages = sorted(results, key=lambda r: r.messages_per_entry.mean)
-    by_response = sorted(results, key=lambda r: r.response_time.mean)
     return [
         without_nan(
             {
@@ -146,16 +152,25 @@ def rank(experiment: Experiment, results: list[Result]) -> list[dict[str, Any]]:
                 "response_time": r.response_time.mean,
                 "synchronisation_delay": r.synchronisation_delay.mean,
                 "fairness": r.fairness.mean,
-                "rank_by_messages": place,
-                "rank_by_response_time": by_response.index(r) + 1,
+                "rank_by_messages": place(rounded(r.messages_per_entry.mean), messages),
+                "rank_by_response_time": place(rounded(r.response_time.mean), waiting),
                 "needs": algorithm(r.algorithm).needs,
                 "failures": card(algorithm(r.algorithm)).facts["failures"],
                 "settings": used(algorithm(r.algorithm), r.nodes, **experiment.chosen),
                 "shared": experiment.shared,
             }
         )
-        for place, r in enumerate(by_messages, start=1)
+        for r in by_messages
     ]
+
+
+def place(figure: str, all_figures: list[str]) -> int:
+    """1 more than are better; figures that look equal in the table share a place."""
+    return 1 + sum(worth(other) < worth(figure) for other in all_figures)
+
+
+def worth(figure: str) -> float:
+    return inf if figure == NO_SAMPLES else float(figure)
 
 
 def tell(ranked: list[dict[str, Any]]) -> None:
@@ -186,7 +201,7 @@ def tell(ranked: list[dict[str, Any]]) -> None:
     )
     out.print(
         f"\nFewest messages: [bold]{fewest['algorithm']}[/]. "
-        f"Quickest: [bold]{quickest['algorithm']}[/]. "
-        f"Best places in both together: [bold]{both['algorithm']}[/]."
+        f"Shortest response time: [bold]{quickest['algorithm']}[/]. "
+        f"Best sum of both ranks: [bold]{both['algorithm']}[/]."
     )
-    out.print("[dim]`peerlock show NAME` tells what each assumes and survives.[/]")
+    out.print("[dim]`peerlock show NAME` prints what each assumes and survives.[/]")

@@ -17,10 +17,10 @@ from peerlock.cli.settings import described
 
 
 @click.command("list")
-@click.option("--museum", is_flag=True, help="Only those that are known to be wrong.")
+@click.option("--museum", is_flag=True, help="Only algorithms that are known to be wrong.")
 @json_option
 def list_command(museum: bool, as_json: bool) -> None:
-    """List the algorithms: what each costs and needs."""
+    """List the algorithms with their costs and needs."""
     try:
         listing.print_list(museum, as_json)
     except BrokenPipeError:
@@ -31,7 +31,7 @@ def list_command(museum: bool, as_json: bool) -> None:
 @click.argument("name", type=AlgorithmName())
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show one algorithm: its idea, its card, where it departs from its paper."""
+    """Show one algorithm: its idea, its card, and where the code departs from the paper."""
     entry = algorithm(name)
     shown = card(entry)
     if as_json:
@@ -53,7 +53,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def tell_of_museum(entry: Algorithm, shown: Card) -> None:
-    """A piece that shares a file with others, whose card is about all of them."""
+    """An exhibit that shares its file, and so its card, with others."""
     out = console()
     out.print(f"[bold cyan]{entry.name}[/]  {escape(entry.headline)}\n")
     out.print(Padding(f"[dim]{escape(entry.source)}, {entry.year}[/]", (0, 4)))
@@ -61,7 +61,7 @@ def tell_of_museum(entry: Algorithm, shown: Card) -> None:
     varied = algorithm(entry.peer.__mro__[1]).name
     out.print(
         f"\nIt can end in {entry.verdict}: peerlock check {entry.name} shows how."
-        f"\nWhat it varies: peerlock show {varied}."
+        f"\nIt varies {varied}: peerlock show {varied}."
     )
 
 

@@ -23,7 +23,7 @@ dir_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("peerlock-certs"),
     show_default=True,
-    help="Where the authority is; keep it safe.",
+    help="The directory of the authority; keep it safe.",
 )
 
 
@@ -34,10 +34,10 @@ def force_option(what: str) -> Callable[[F], F]:
 def dialled(
     ctx: click.Context, param: click.Parameter, value: str | tuple[str, ...]
 ) -> str | tuple[str, ...]:
-    """No host's name ends in a number: that is an IPv4 address, and a wrong one."""
+    """No host name ends in a number: this must be an invalid IPv4 address."""
     for text in (value,) if isinstance(value, str) else value:
         if text.rstrip(".").rpartition(".")[2].isdecimal() and not is_address(text):
-            raise click.BadParameter(f"{text!r} looks like an IPv4 address, and is none")
+            raise click.BadParameter(f"invalid IPv4 address {text!r}")
     return value
 
 
@@ -50,47 +50,47 @@ def is_address(text: str) -> bool:
 
 
 def tools() -> ModuleType:
-    """They need a package that only who makes certificates needs."""
+    """They need a package that is needed only where certificates are made."""
     try:
         from peerlock.runtime import certificates
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("cryptography"):
             raise
-        raise UsageError("certs needs more: pip install 'peerlock[tls]'") from None
+        raise UsageError("certs needs an extra: pip install 'peerlock[tls]'") from None
     return certificates
 
 
 @click.group()
 def certs() -> None:
-    """Make the certificates by which members on many machines know each other.
+    """Make the certificates with which members on many machines authenticate.
 
     \b
     peerlock certs init                           once, on a safe machine
     peerlock certs issue db1 --address 10.0.0.5   for each host
     Give each host its own HOST.pem and HOST.key, and ca.pem; never ca.key.
 
-    A certificate is replaced by issuing it again and copying the files over the old ones:
-    running nodes use it from the next connection on.
+    To replace a certificate, issue it again and copy the files over the old ones: running
+    nodes use it from the next connection on.
     """
 
 
 @certs.command()
 @dir_option
-@click.option("--days", type=int, help="How long it is good.  [default: 3650]")
-@force_option("Throw the old one away: what it has signed is worth nothing any more.")
-@click.option("--rotate", is_flag=True, help="Make a new one, and trust the old one, too.")
-@click.option("--retire", is_flag=True, help="Trust the newest alone.")
+@click.option("--days", type=int, help="How long it is valid.  [default: 3650]")
+@force_option("Discard the old one, which invalidates all certificates that it signed.")
+@click.option("--rotate", is_flag=True, help="Make a new one, and still trust the old one.")
+@click.option("--retire", is_flag=True, help="Trust only the newest.")
 def init(
     directory: Path, days: int | None, force: bool, rotate: bool, retire: bool
 ) -> None:
     """Make the cluster's authority: ca.pem, which all hosts trust, and ca.key.
 
-    To replace it without downtime: --rotate, give ca.pem to all hosts; issue all
-    certificates again, with --force, and hand them out; --retire, and give ca.pem to all
-    hosts again.
+    To replace it without downtime: run --rotate and copy ca.pem to all hosts; issue all
+    certificates again with --force and copy them; run --retire and copy ca.pem to all hosts
+    again.
     """
     if force + rotate + retire > 1:
-        raise UsageError("--force, --rotate and --retire are three different things")
+        raise UsageError("--force, --rotate and --retire exclude each other")
     made = tools()
     days = made.AUTHORITY_DAYS if days is None else days
     if retire:
@@ -110,17 +110,17 @@ def init(
     multiple=True,
     callback=dialled,
     metavar="IP|NAME",
-    help="By which it is dialled as well; as often as needed.",
+    help="Another name or address of the host; may be repeated.",
 )
-@click.option("--days", type=int, help="How long it is good.  [default: 365]")
+@click.option("--days", type=int, help="How long it is valid.  [default: 365]")
 @dir_option
-@force_option("Replace the one that there is.")
+@force_option("Replace an existing certificate.")
 def issue(
     host: str, addresses: tuple[str, ...], days: int | None, directory: Path, force: bool
 ) -> None:
     """Make a certificate for HOST: HOST.pem and HOST.key.
 
-    HOST is the name, or the IP address, by which others dial it.
+    HOST is the name or the IP address that other members dial.
     """
     made = tools()
     days = made.HOST_DAYS if days is None else days
@@ -133,7 +133,7 @@ def issue(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
 )
 def show(files: tuple[Path, ...], as_json: bool) -> int:
-    """Show what certificates say: whose, for which addresses, until when.
+    """Show the names, addresses and expiry dates of certificates.
 
     Exit code 1 if one of them has expired.
     """

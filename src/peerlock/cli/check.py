@@ -1,4 +1,4 @@
-"""`peerlock check`: every schedule of a small cluster, and what goes wrong in it."""
+"""`peerlock check`: every schedule of a small cluster, and a shortest counterexample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,7 +27,11 @@ from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
 from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
+from peerlock.checker.stabilisation import convergence
+from peerlock.cli import everywhere as from_everywhere
 from peerlock.cli import start
+from peerlock.cli.ending import INTERRUPTED, VIOLATED
+from peerlock.cli.figures import counted
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
@@ -44,61 +48,82 @@ from peerlock.cli.settings import in_words, settings_options
 from peerlock.core.errors import UsageError
 from peerlock.traces import jsonl, text
 
-HOLDS, VIOLATED, CUT_SHORT = 0, 1, 3
+HOLDS, CUT_SHORT = 0, 3
 
 
 @click.command()
 @click.argument("name", type=AlgorithmName())
 @click.option(
-    "-n", "--nodes", type=int, help="How many nodes.  [default: 3, or what shows it]"
+    "-n",
+    "--nodes",
+    type=int,
+    help="Number of nodes.  [default: 3, or the size that shows the verdict]",
 )
 @click.option(
     "-r",
     "--requests",
     metavar="R|R1,R2,…",
-    help="How often each node asks, or each its own number.  "
-    "[default: 1, or what shows it]",
+    help="Requests of each node, or a number for each node.  "
+    "[default: 1, or what shows the verdict]",
 )
-@click.option("--forever", is_flag=True, help="Ask without end, and look for starvation.")
+@click.option(
+    "--forever", is_flag=True, help="Requests without end: checks for starvation."
+)
 @click.option(
     "--fifo/--reorder",
     default=None,
-    help="Whether messages between two nodes stay in order.  [default: as its card asks]",
+    help="Whether messages between two nodes stay in order.  [default: as its card says]",
 )
 @settings_options
-@click.option("--losses", type=click.IntRange(0, 99), help="Messages that may be lost.")
 @click.option(
-    "--duplicates", type=click.IntRange(0, 99), help="Messages that may come twice."
+    "--losses", type=click.IntRange(0, 99), help="Number of messages that may be lost."
 )
-@click.option("--crashes", type=click.IntRange(0, 99), help="Nodes that may stop.")
-@click.option("--no-fences", is_flag=True, help="Do not watch the fences: fewer states.")
+@click.option(
+    "--duplicates",
+    type=click.IntRange(0, 99),
+    help="Number of messages that may arrive twice.",
+)
+@click.option(
+    "--crashes", type=click.IntRange(0, 99), help="Number of nodes that may crash."
+)
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="Start in every state that a fault may leave behind, with requests without end, "
+    "and check convergence.",
+)
+@click.option("--no-fences", is_flag=True, help="Do not check fences, which saves states.")
 @click.option(
     "--max-states",
     type=click.IntRange(0),
     default=100_000_000,
     show_default=True,
-    help="Give up beyond so many.",
+    help="Stop after this many states.",
 )
-@click.option("--max-seconds", type=Finite(0), help="Give up after this long.")
+@click.option("--max-seconds", type=Finite(0), help="Stop after this many seconds.")
 @click.option(
     "--max-memory",
     type=Finite(0),
     metavar="GB",
-    help="Give up before it takes more.  [default: half of what is free]",
+    help="Stop before using more memory.  [default: half of the free memory]",
 )
 @trace_option(
-    "Write the counterexample down, or if there is none the schedule with most overtaking"
+    "Write the counterexample, or if there is none the schedule with most overtaking"
 )
 @json_option
-def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
-    """Try every schedule of a small cluster of algorithm NAME.
+def check(paths: tuple[Path, ...], as_json: bool, everywhere: bool, **options: Any) -> None:
+    """Check algorithm NAME in every schedule of a small cluster.
 
-    Exit codes: 0 all properties hold in every schedule, 1 one is violated, 2 wrong
-    usage, 3 cut short: no violation was found, which proves nothing.
+    Exit codes: 0 all properties hold in every schedule; 1 a property is violated; 2 wrong
+    usage; 3 a limit was reached and 130 interrupted, without a violation so far, which
+    proves nothing.
     """
     watch = Watch(options.pop("max_seconds"), options.pop("max_memory"))
     limits = Limits(options.pop("max_states"), watch.stop, watch.room)
     chosen = model_from(**options)
+    if everywhere:
+        converge(chosen, limits, watch, as_json)
+        return
     for path in paths:
         must_be_drawable(path)
     report = watch.over(chosen, limits)
@@ -107,13 +132,23 @@ def check(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     for path in written:
         assert shown is not None
         write_trace(shown, path)
-    with exit_with(exit_code(report)):
+    with exit_with(exit_code(report, watch.interrupted)):
         if as_json:
             print_json(as_keys(report, watch.seconds))
         else:
             tell(report, watch.seconds)
             for path in written:
                 console().print(f"[green]wrote {escape(str(path))}[/]")
+
+
+def converge(chosen: Model, limits: Limits, watch: Watch, as_json: bool) -> None:
+    found = convergence(chosen, limits)
+    code = CUT_SHORT if found.cut else HOLDS if found.holds else VIOLATED
+    with exit_with(code):
+        if as_json:
+            print_json(from_everywhere.as_keys(chosen, found, watch.seconds))
+        else:
+            from_everywhere.tell(chosen, found, watch.seconds)
 
 
 def model_from(
@@ -138,7 +173,7 @@ def model_from(
         returns=network.returns,
     )
     if forever and requests:
-        raise UsageError("--forever asks without end; leave out -r")
+        raise UsageError("--forever makes requests without end: omit -r")
     if nodes is None:
         nodes = shown.nodes
         settings["quorums"] = settings["quorums"] or shown.quorums
@@ -151,25 +186,27 @@ def parse_requests(text: str) -> int | tuple[int, ...]:
     try:
         counts = tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"{text!r} is no number of requests; write 2, or 1,3,3") from None
+        raise UsageError(f"invalid requests {text!r}: use 2, or 1,3,3") from None
     return counts[0] if len(counts) == 1 else counts
 
 
-def exit_code(report: Verdict) -> int:
+def exit_code(report: Verdict, interrupted: bool) -> int:
     if report.violation is not None:
         return VIOLATED
-    return HOLDS if report.complete else CUT_SHORT
+    if report.complete:
+        return HOLDS
+    return INTERRUPTED if interrupted else CUT_SHORT
 
 
 GRACE = 1.02  # of the time limit, until the alarm
 
 
 class OutOfTime(BaseException):
-    """Not an Exception, as those that a search meets are bugs of the algorithm."""
+    """Not an Exception: a search takes those for bugs of the algorithm."""
 
 
 class Watch:
-    """Looks at the clock, the memory and Ctrl-C while a search runs, and shows how far."""
+    """Watches the time, the memory and Ctrl-C during a search, and shows its progress."""
 
     def __init__(self, max_seconds: float | None, max_memory: float | None) -> None:
         self.max_seconds = max_seconds
@@ -190,9 +227,9 @@ class Watch:
         return time.perf_counter() - (start.began or self.began)
 
     def over(self, chosen: Model, limits: Limits) -> Verdict:
-        """The search and the measuring look at the time limit themselves, now and then.
+        """The search and the measuring check the time limit themselves, now and then.
 
-        If one does not in time, an alarm ends it wherever it is.
+        If they do so too late, an alarm ends them wherever they are.
         """
         try:
             with self._signals(), self._display():
@@ -203,7 +240,7 @@ class Watch:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Ctrl-C is noticed here, so that the search ends at a well-defined place."""
+        """Ctrl-C sets a flag, so that the search ends at a well-defined place."""
         before = signal.signal(signal.SIGINT, self._interrupt)
         alarm = signal.signal(signal.SIGALRM, self._time_is_up)
         if self.max_seconds is not None:
@@ -247,7 +284,7 @@ class Watch:
         return None
 
     def room(self, more: int) -> str | None:
-        """Is there memory for so many bytes more?"""
+        """None if there is memory for this many bytes more; otherwise why not."""
         if gigabytes() + more / 1e9 > self.max_memory:
             return f"the limit of {self.max_memory:.3g} GB of memory was reached"
         return None
@@ -260,7 +297,7 @@ class Watch:
 
 
 def gigabytes() -> float:
-    """What this process has; where that is not told, the most it has had."""
+    """The memory of this process; where that is not known, the most it has had."""
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * resource.getpagesize() / 1e9
@@ -269,7 +306,7 @@ def gigabytes() -> float:
 
 
 def gigabytes_free() -> float:
-    """What the system could give to a process now; where that is not told, a guess."""
+    """What the system could give to a process now; where that is not known, a guess."""
     with suppress(OSError):
         table = Path("/proc/meminfo").read_text()
         if found := re.search(r"MemAvailable: +(\d+) kB", table):
@@ -287,7 +324,7 @@ def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
         "nodes": report.model.nodes,
         "settings": dict(report.model.settings),
         "requests": requests_of(report.model),
-        "network": report.model.assumptions,
+        "network": asdict(report.model.network),
         "states": report.coverage.states,
         "transitions": report.coverage.transitions,
         "depth": report.coverage.depth,
@@ -340,8 +377,8 @@ def verdict(report: Verdict) -> str:
         return f"{name} [bold red]VIOLATED[/]  {escape(report.violation.text)}"
     if not report.complete:
         return (
-            f"{name} [bold yellow]CUT SHORT[/]  {escape(report.cut)}: nothing wrong was "
-            f"found so far, which proves nothing{hint(report)}"
+            f"{name} [bold yellow]CUT SHORT[/]  {escape(report.cut)}: no violation "
+            f"so far, which proves nothing{hint(report)}"
         )
     if not report.everyone_entered:
         return f"{name} [bold yellow]HOLDS[/]  but not every node ever entered"
@@ -351,7 +388,7 @@ def verdict(report: Verdict) -> str:
 def hint(report: Verdict) -> str:
     if report.model.requests is not None:
         return ""
-    return "; if its numbers grow without end, its schedules cannot all be tried"
+    return "; if its numbers grow without end, not all schedules can be tried"
 
 
 def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
@@ -360,14 +397,12 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     each = "without end" if asked is None else f"{asked} each"
     if isinstance(asked, list):
         each = ", ".join(map(str, asked))
-    cluster = ", ".join(filter(None, (f"{chosen.nodes} nodes", in_words(chosen.settings))))
+    cluster = ", ".join(
+        filter(None, (counted(chosen.nodes, "node"), in_words(chosen.settings)))
+    )
     found = [
         ("cluster", f"{cluster}, requests {each}, messages {chosen.assumptions}"),
-        (
-            "covered",
-            f"{coverage.states:,} states, {coverage.transitions:,} transitions, "
-            f"depth {coverage.depth}",
-        ),
+        ("covered", covered(coverage)),
     ]
     entry = algorithm(chosen.name)
     if entry.family == "museum":
@@ -379,6 +414,11 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
     return found
 
 
+def covered(coverage: Coverage) -> str:
+    states, transitions = f"{coverage.states:,} states", f"{coverage.transitions:,}"
+    return f"{states}, {transitions} transitions, depth {coverage.depth}"
+
+
 def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     if report.model.network.faults:
         return [("messages per entry", f"not measured with faults  [dim]paper: {paper}[/]")]
@@ -388,25 +428,32 @@ def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     messages = "without bound" if most is None else f"{float(most):.4g}"
     entry = algorithm(report.model.name)
     if entry.broadcast or entry.medium:
-        messages += ", a broadcast counted once for each who gets it"
+        messages += ", a broadcast counted once for each receiver"
     return [
         ("messages per entry", f"at most {messages}  [dim]paper: {paper}[/]"),
-        ("overtaken", f"by {report.max_overtaken} entries of others at the most"),
+        (
+            "overtaken",
+            f"by at most {counted(report.max_overtaken or 0, 'entry')} of other nodes",
+        ),
     ]
 
 
 def story(report: Verdict) -> Iterator[str]:
-    """A schedule line by line; where it goes round, the loop stands apart."""
+    """A schedule line by line; a loop is set apart."""
     if report.violation is not None:
         trace, loop_from = report.violation.trace, report.violation.loop_from
     elif algorithm(report.model.name).verdict == "overtaking" and report.overtaking:
         trace, loop_from = report.overtaking, None
     else:
         return
+    yield from schedule(trace, loop_from)
+
+
+def schedule(trace: traces.Trace, loop_from: int | None) -> Iterator[str]:
     yield ""
     for step, line in zip(trace, text.lines(trace), strict=True):
         if loop_from is not None and step.time > loop_from:
-            yield "[bold]and from here on, round and round:[/]"
+            yield "[bold]from here on, these steps repeat without end:[/]"
             loop_from = None
         bad = step.kind is traces.Kind.VIOLATION
         yield f"[bold red]{escape(line)}[/]" if bad else escape(line)

@@ -33,26 +33,35 @@ from peerlock.lab.compare import compare as run
 from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread
 
 FIGURES = (".pdf", ".svg", ".png")
+LATENCY = "constant:1, uniform:0.5,1.5, exponential:1, or between sites matrix:1,80/80,1."
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, type=AlgorithmName())
 @click.option(
-    "-n", "--nodes", default="3,7,13,21", show_default=True, help="How many nodes, each."
+    "-n", "--nodes", default="3,7,13,21", show_default=True, help="Numbers of nodes."
 )
 @click.option(
-    "--load", default="light,heavy", show_default=True, help="light, heavy or P, each."
+    "--load",
+    default="light,heavy",
+    show_default=True,
+    help="Loads: light, heavy, or a probability in (0, 1].",
 )
 @click.option(
-    "--runs", default=5, show_default=True, help="Runs of each, with seeds of their own."
+    "--runs",
+    default=5,
+    show_default=True,
+    help="Runs of each combination, with different seeds.",
 )
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
-@click.option("--latency", default="uniform:0.5,1.5", show_default=True, metavar="SPEC")
+@click.option(
+    "--latency", default="uniform:0.5,1.5", show_default=True, metavar="SPEC", help=LATENCY
+)
 @hold_option
 @settings_options
 @shared_option
-@click.option("--seed", default=1, show_default=True, help="The first run's.")
-@click.option("--jobs", type=int, help="Processes.  [default: one per core]")
+@click.option("--seed", default=1, show_default=True, help="Seed of the first run.")
+@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
 @click.option(
     "--plot",
     "figure",
@@ -76,10 +85,10 @@ def compare(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Compare algorithms NAMES: messages, waiting and fairness, over many runs.
+    """Compare algorithms NAMES: messages, waiting and fairness, over several runs.
 
-    Quorums, a topology, permits, votes and the like are for those of them that take
-    these; see peerlock show NAME.
+    Quorums, a topology, permits, votes and the like apply to the algorithms that take them;
+    see peerlock show NAME.
     """
     experiment = Experiment(
         algorithms=tuple(dict.fromkeys(names)),
@@ -94,10 +103,10 @@ def compare(
         **settings,
     )
     if jobs is not None and jobs < 1:
-        raise UsageError(f"at least 1 process is needed, not {jobs}")
+        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     if figure is not None:
         if figure.suffix not in FIGURES:
-            raise UsageError(f"{figure.name}: a figure can be {', '.join(FIGURES)}")
+            raise UsageError(f"invalid figure {figure.name!r}: use {', '.join(FIGURES)}")
         must_be_writable(figure)
     total = len(names) * len(experiment.sizes) * len(experiment.loads) * runs
     with explaining(as_json), progress("runs", total) as bar:
@@ -121,7 +130,7 @@ def as_keys(experiment: Experiment, result: Result) -> dict[str, Any]:
 
 @contextmanager
 def explaining(as_json: bool) -> Iterator[None]:
-    """Which run went wrong, in one line, if one does."""
+    """If a run violates a property, one line says which."""
     try:
         yield
     except RunFailed as failure:
@@ -136,7 +145,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"{text!r} is no list of sizes; write it like 3,7,13,21") from None
+        raise UsageError(f"invalid sizes {text!r}: use 3,7,13,21") from None
 
 
 def tell(experiment: Experiment, results: list[Result], figure: Path | None) -> None:
@@ -156,32 +165,33 @@ def tell(experiment: Experiment, results: list[Result], figure: Path | None) -> 
             result.load,
             f"[bold cyan]{result.algorithm}[/]",
             str(result.nodes),
-            shown(result.messages_per_entry),
-            shown(result.response_time),
-            shown(result.synchronisation_delay),
+            shown(result.messages_per_entry, result.runs),
+            shown(result.response_time, result.runs),
+            shown(result.synchronisation_delay, result.runs),
             rounded(result.fairness.mean, 3),
             str(result.max_overtaken),
         )
     out = console()
     out.print(table)
-    out.print(
-        f"\n[dim]mean ± standard deviation over {results[0].runs} runs; "
-        "times in units of the message delay given[/]"
-    )
+    out.print(f"\n[dim]{averaged(results[0].runs)}; times in the unit of the latency[/]")
     say_settings(out, experiment)
     if figure is not None:
         out.print(f"[green]wrote {figure}[/]")
 
 
 def say_settings(out: Console, experiment: Experiment) -> None:
-    """What was chosen, if anything was."""
+    """The settings that were chosen, if any."""
     readers = {"readers": f"{experiment.shared:g}"} if experiment.shared else {}
     told = in_words(experiment.chosen | readers)
     if told:
         out.print(f"[dim]with {escape(told)}[/]")
 
 
-def shown(spread: Spread) -> str:
+def averaged(runs: int) -> str:
+    return "one run" if runs == 1 else f"mean ± standard deviation over {runs} runs"
+
+
+def shown(spread: Spread, runs: int) -> str:
     if isnan(spread.mean):
         return NO_SAMPLES
-    return f"{spread.mean:.2f} ± {spread.stdev:.2f}"
+    return f"{spread.mean:.2f}" + (f" ± {spread.stdev:.2f}" if runs > 1 else "")

@@ -1,4 +1,4 @@
-"""`peerlock demo`: real processes, one lock, one of them killed while it holds."""
+"""`peerlock demo`: real processes, one lock, one of them killed while it holds the lock."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from peerlock.core.errors import UsageError
 from peerlock.node.terms import LOCK, demand
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "white", "orange3")
-STRIP = 64  # of the last grants, how many are shown
-LONGEST_START = 30.0  # seconds for all to have joined
-LONGEST_END = 20.0  # and to have left
+STRIP = 64  # number of the last grants that are shown
+LONGEST_START = 30.0  # seconds until all have joined
+LONGEST_END = 20.0  # and until all have left
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Show:
 
 
 def ratio(part: float, whole: float, digits: int) -> float | None:
-    """None if there is nothing to divide by: no samples, no figure."""
+    """None if there are no samples."""
     return round(part / whole, digits) if whole else None
 
 
@@ -119,27 +119,27 @@ def ratio(part: float, whole: float, digits: int) -> float | None:
     type=click.IntRange(2, 64),
     default=5,
     show_default=True,
-    help="How many processes.",
+    help="Number of processes.",
 )
 @click.option(
     "--seconds",
     type=Finite(1, 3600),
     default=10.0,
     show_default=True,
-    help="For how long.",
+    help="Duration.",
 )
-@click.option(
-    "--algorithm", default=LOCK, show_default=True, help="By which: see peerlock list."
-)
+@click.option("--algorithm", default=LOCK, show_default=True, help="See peerlock list.")
 @json_option
 def demo(nodes: int, seconds: float, algorithm: str, as_json: bool) -> None:
-    """Real processes compete for one lock, and the one that holds it is killed.
+    """Real processes compete for one lock, and its holder is killed.
 
-    Inside, each writes a file in two halves, which spoils it if two are inside.  Half-way
-    through, a process is ended with SIGKILL while it holds the lock, and the time is
-    taken until another has it.
+    Each holder writes a file in two halves, which corrupts it if two processes hold the
+    lock at once.  Half-way through, a holder is killed with SIGKILL, and the time is
+    measured until another process acquires the lock.
+
+    Exit codes: 0 success; 1 two held the lock at once, or none acquired it after the kill.
     """
-    demand(algorithm)  # complains, if it cannot serve a lock
+    demand(algorithm)  # raises, if it cannot serve a lock
     show = Show(algorithm, seconds)
     quiet = as_json or not console().is_terminal
     if not as_json:
@@ -177,7 +177,8 @@ async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
 
 
 async def started(algorithm: str, folder: Path) -> asyncio.subprocess.Process:
-    """Ctrl-C is for us: what we start has it blocked, and ends when we say so."""
+    """Ctrl-C is for this process: the workers have it blocked, and end when their stdin
+    ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         return await asyncio.create_subprocess_exec(
@@ -202,7 +203,7 @@ def tell_to_end(workers: Sequence[Worker]) -> None:
 
 
 async def ended(process: asyncio.subprocess.Process) -> None:
-    """By itself, if it can."""
+    """Waits for it to end by itself, and kills it if it does not."""
     try:
         async with asyncio.timeout(1):
             await process.wait()
@@ -214,7 +215,7 @@ async def ended(process: asyncio.subprocess.Process) -> None:
 async def listen(show: Show, worker: Worker) -> None:
     assert worker.process.stdout is not None
     async for line in worker.process.stdout:
-        with contextlib.suppress(json.JSONDecodeError):  # the killed one's last words
+        with contextlib.suppress(json.JSONDecodeError):  # the last line of the killed one
             show.heard(worker, json.loads(line))
 
 
@@ -222,7 +223,7 @@ async def all_joined(show: Show, listening: Sequence[asyncio.Future[None]]) -> N
     deadline = time.monotonic() + LONGEST_START
     while any(worker.state == "starting" for worker in show.workers):
         if any(done.done() for done in listening) or time.monotonic() > deadline:
-            raise UsageError("a process of the demo did not start; see its words above")
+            raise UsageError("a process of the demo did not start: see its error above")
         await asyncio.sleep(0.02)
 
 
@@ -255,12 +256,12 @@ def picture(show: Show) -> RenderableType:
     head = (
         f"{min(elapsed, show.seconds):4.1f} of {show.seconds:g} s, {show.grants:,} grants"
     )
-    return Group(Text(head), table, Text(), Text("  who held it, in order:"), strip)
+    return Group(Text(head), table, Text(), Text("  holders, in order:"), strip)
 
 
 def closing_words(show: Show, result: dict[str, Any]) -> RenderableType:
     overlaps = result["overlaps"]
-    alone = "never two inside" if not overlaps else f"[red]{overlaps} overlaps[/red]"
+    alone = "never two holders" if not overlaps else f"[red]{overlaps} overlaps[/red]"
     lines = [
         f"\n[bold]{result['grants']:,} grants[/bold] in {show.seconds:g} s, {alone}.",
         f"{rounded(result['messages_per_grant'])} messages per grant; "
@@ -270,8 +271,8 @@ def closing_words(show: Show, result: dict[str, Any]) -> RenderableType:
     if killed and result["recovered_ms"] is not None:
         lines.append(
             f"Process {killed[0]} was killed while it held the lock; "
-            f"another had it [bold]{result['recovered_ms']} ms[/bold] later."
+            f"another acquired it [bold]{result['recovered_ms']} ms[/bold] later."
         )
     else:
-        lines.append("[red]Nobody got the lock after its holder was killed.[/red]")
+        lines.append("[red]No process acquired the lock after its holder was killed.[/red]")
     return "\n".join(lines)

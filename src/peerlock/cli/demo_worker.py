@@ -1,7 +1,7 @@
-"""One of the processes of `peerlock demo`: it takes the lock again and again.
+"""One of the processes of `peerlock demo`: it acquires the lock again and again.
 
-It says what it does on stdout, a JSON object per line, and ends when stdin does.  If it is
-told to `stay`, it stays inside the next time, to be killed there.
+It reports on stdout, a JSON object per line, and ends when stdin ends.  After `stay` on
+stdin it keeps the lock the next time, to be killed meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from peerlock.api.tasks import LockNode, join
 
-HOLD = 0.003  # seconds inside
+HOLD = 0.003  # seconds for which the lock is held
 
 
 async def work(cluster: str, algorithm: str, shared_file: Path) -> None:
@@ -36,7 +36,7 @@ async def work(cluster: str, algorithm: str, shared_file: Path) -> None:
 
 
 async def write_slowly(shared_file: Path, record: str) -> bool:
-    """Write half, dawdle, write the rest; then see whether it is all there."""
+    """Write half, wait, write the rest; then check whether all of it is there."""
     half = len(record) // 2
     shared_file.write_text(record[:half])
     await asyncio.sleep(HOLD)
@@ -50,7 +50,7 @@ def sent(node: LockNode) -> int:
 
 
 class Orders:
-    """What stdin says."""
+    """Commands from stdin."""
 
     def __init__(self) -> None:
         self.stay = False

@@ -6,12 +6,12 @@ import os
 
 from peerlock.cli.ending import UNAVAILABLE, Failure
 
-# Descriptors that a command needs to be a member, its helpers' included.
+# Descriptors that a command needs to be a member, including those of its helpers.
 DESCRIPTORS = 20
 
 
 def must_have_descriptors() -> None:
-    """Before anything else: Python's own libraries do not cope when they get none."""
+    """Checked first, because Python's own libraries fail badly without descriptors."""
     spare: list[int] = []
     try:
         spare.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))

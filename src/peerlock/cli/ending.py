@@ -1,8 +1,8 @@
 """How every command ends: its exit code, its last line on stderr, and Ctrl-C.
 
-Exit codes: 0 all is well, 1 a property was violated, 2 wrong usage, 3 cut short (check),
-71 the system refuses a process, 130 interrupted; `lock` and `status` have those of
-flock(1), see their help.
+Exit codes: 0 success, 1 a property was violated, 2 wrong usage, 3 a check was cut short,
+69 the cluster is unreachable, 71 the system refused to start a process, 130 interrupted.
+`lock` has those of flock(1), see its help.
 Every error is one line on stderr that says what to do.
 """
 
@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 
 class Failure(Exception):
-    """The command cannot go on: one line for people, and an exit code for programs."""
+    """The command cannot continue: one line for people, and an exit code for programs."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -33,7 +33,7 @@ class Failure(Exception):
 
 
 def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoReturn:
-    """Run a command, and exit as it says.  `like_flock`: Ctrl-C ends it by the signal."""
+    """Run a command and exit with its code.  `like_flock`: Ctrl-C ends it by the signal."""
     replace_closed_streams()
     if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes end too
@@ -46,11 +46,11 @@ def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoRetur
         code = complain(str(error), WRONG_USAGE)
     except KeyboardInterrupt:
         if like_flock:
-            end_by(signal.SIGINT)  # a script's loop wants to see it
+            end_by(signal.SIGINT)  # so that a loop of a shell script ends, too
         code = complain("interrupted", INTERRUPTED)
     except BlockingIOError as error:  # fork(2) fails so
         code = complain(f"cannot start a process: {error.strerror} (ulimit -u)", OS_ERROR)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Exception as error:
@@ -59,7 +59,8 @@ def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoRetur
 
 
 def complain_of_own_algorithm(error: Exception) -> int:
-    """If the user's own algorithm is run, the error is in that; otherwise it is a bug."""
+    """If the user's own algorithm is run, the error is in it; otherwise it is a bug of
+    ours."""
     outside = sys.modules.get("peerlock.algorithms.outside")
     text = outside.blamed(error) if outside else None
     if text is None:
@@ -68,9 +69,9 @@ def complain_of_own_algorithm(error: Exception) -> int:
 
 
 def leave_at_once(code: object) -> NoReturn:
-    """As sys.exit() does, but Python takes nothing down, unless there are worker processes.
+    """Like sys.exit(), but without Python's clean-up, unless there are worker processes.
 
-    After a large search that would take as long as a tenth of the search.
+    After a large search, clean-up would take a tenth of the time of the search.
     """
     if "multiprocessing" in sys.modules:
         sys.exit(code)  # type: ignore[arg-type]
@@ -81,15 +82,15 @@ def leave_at_once(code: object) -> NoReturn:
 
 
 def replace_closed_streams() -> None:
-    """Or what we open next would get their numbers, and be read from and written to."""
+    """Otherwise files that are opened next would get their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
-            setattr(sys, name, stream)  # which the command of a lock does not inherit
+            setattr(sys, name, stream)  # not inherited by the command of a lock
 
 
 def end_by(number: int) -> None:
-    """As if this process had never handled that signal; a core dump would help nobody."""
+    """As if this process had never handled that signal, and without a core dump."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
@@ -106,8 +107,8 @@ def complain(text: str, code: int) -> int:
 
 
 def say(text: str) -> None:
-    """To people.  That nobody reads it is no reason to fail."""
+    """To people.  A closed stderr is not an error."""
     try:
         print(f"peerlock: {text}", file=sys.stderr, flush=True)
-    except OSError:  # what is left of it must not trouble Python when it ends
+    except OSError:  # the rest must not raise when Python exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

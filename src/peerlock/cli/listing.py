@@ -1,7 +1,7 @@
 """What `peerlock list` prints.
 
-It is made from the index alone, and without click and rich, which take longer to import
-than all of it takes to make.
+It uses the index alone, and neither click nor rich, whose import would take longer than
+all the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def print_list(museum: bool = False, as_json: bool = False) -> None:
 
 
 def registered() -> Iterator[Listed]:
-    """What installed packages have registered; one that cannot be used is told of."""
+    """What installed packages have registered; a warning for each that cannot be used."""
     if not any(registers(folder or ".") for folder in sys.path):
         return
     from importlib.metadata import entry_points
@@ -49,7 +49,7 @@ def registered() -> Iterator[Listed]:
 
 
 def registers(folder: str) -> bool:
-    """Whether anything installed there may do so: to ask importlib takes much longer."""
+    """Whether a package in this folder may do so: asking importlib takes much longer."""
     try:
         found = [f"{folder}/{item}" for item in os.listdir(folder) if "-info" in item]
     except OSError:
@@ -81,7 +81,7 @@ def as_keys(entry: Listed) -> dict[str, object]:
 
 
 def width() -> int:
-    """Of the terminal; in a pipe, wide enough for all of a table."""
+    """Of the terminal; in a pipe, wide enough for every table."""
     if not sys.stdout.isatty():
         return 160
     wanted = os.environ.get("COLUMNS", "")
@@ -96,11 +96,11 @@ def lines(shown: list[Listed], columns: int, styled: bool) -> Iterator[str]:
             yield from ("", style(title, BOLD, styled), "")
             yield from table(rows, columns, styled)
     yield ""
-    yield style("peerlock show NAME tells more about one of them.", DIM, styled)
+    yield style("peerlock show NAME prints the details of an algorithm.", DIM, styled)
 
 
 def rows_of(entries: list[Listed], columns: int) -> list[tuple[str, ...]]:
-    """Headings first; on a narrow terminal without who published it."""
+    """Headings first; on a narrow terminal without the publication."""
     headings = ("name", "messages per entry", "needs", "published by", "year")
     found = ((a.name, a.messages, a.needs or "–", a.source, str(a.year)) for a in entries)
     rows: list[tuple[str, ...]] = [headings, *found]
@@ -113,7 +113,7 @@ def museum_rows(entries: list[Listed]) -> list[tuple[str, ...]]:
 
 
 def table(rows: list[tuple[str, ...]], columns: int, styled: bool) -> Iterator[str]:
-    """Columns as wide as they need; of what does not fit, cells go on in further lines."""
+    """Columns as wide as needed; cells that do not fit are wrapped."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + len(GAP) * (len(widths) - 1) > columns and max(widths[1:]) > 12:
         widest = max(range(1, len(widths)), key=widths.__getitem__)

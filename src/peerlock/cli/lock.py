@@ -1,12 +1,13 @@
 """`peerlock lock NAME -- COMMAND`: like flock(1), across the cluster.
 
-To shell, terminal and signals we look like flock(1).  The command is in our process group;
-it hears what the group hears, and what is sent to us alone is passed on to it.
+To the shell, the terminal and signals this process looks like flock(1).  The command is in
+its process group: it receives signals that are sent to the group, and signals that are sent
+to this process alone are passed on to it.
 
-For a short command, nearly all of the time is Python's importing.  So nothing is imported
-that draws, simulates or checks, nor click, which parses the lines of the other commands.
-And the helper processes are forked before the event loop and the rest are imported: what
-is small is forked fast.
+For a short command, most of the time is spent on Python's imports.  So nothing is imported
+that draws, simulates or checks, nor click, which parses the other commands.  The helper
+processes are forked before the event loop and the rest are imported: a small process is
+forked fast.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ def main() -> NoReturn:
 
 
 def lock(arguments: list[str]) -> int:
-    """Run what this line says; the exit code."""
+    """Run this command line; return the exit code."""
     if sys.platform != "linux":
-        raise Failure("lock needs Linux, to stop all that a command starts", UNAVAILABLE)
+        raise Failure(
+            "lock needs Linux, to stop everything that a command starts", UNAVAILABLE
+        )
     try:
         request = parse(arguments)
         return show_help() if request is None else held_and_run(request)
@@ -54,11 +57,11 @@ def show_help() -> int:
 
 def held_and_run(request: Request) -> int:
     must_have_descriptors()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or we would not hear how it ends
-    environment = {**os.environ, "PEERLOCK_NAME": request.name}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise its exit code would be lost
+    environment = {**os.environ, "PEERLOCK_NAME": ",".join(request.names)}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     neighbour = Neighbour()
-    # The last, for it watches our end of the line, and nobody else may have that open.
+    # The last one: it watches our end of the line, which no other process may have open.
     watchdog = Watchdog(Command(request.command, environment, blocked))
     try:
         from peerlock.cli.session import hold_and_run

@@ -30,28 +30,35 @@ lock_command = Unparsed(
         click.Argument(["name"]),
         click.Argument(["command"], nargs=-1, type=click.UNPROCESSED),
     ],
-    help="""Run COMMAND while holding the lock NAME, of which there is one in the cluster.
+    help="""Run COMMAND while holding the lock NAME, which is unique in the cluster.
 
     \b
-    peerlock lock invoices -- ./send-invoices     wait for it, however long
-    peerlock lock -n backup -- ./backup           not if it is running already
-    peerlock lock -w 10 -E 99 x -- make           wait 10 s, then exit with 99
-    peerlock lock --permits 4 gpu -- ./train      four at a time
+    peerlock lock invoices -- ./send-invoices     wait for the lock, without limit
+    peerlock lock -n backup -- ./backup           fail if the lock is held
+    peerlock lock -w 10 -E 99 x -- make           wait at most 10 s, then exit with 99
+    peerlock lock --permits 4 gpu -- ./train      at most four holders at a time
+    peerlock lock disk tape -- ./copy             hold both, or neither
 
-    The command gets the lock's fence in PEERLOCK_FENCE and its name in PEERLOCK_NAME,
-    keeps stdin, stdout and stderr, and receives the signals that peerlock receives.  Its
-    exit code is peerlock's; 128 + N if signal N ended it.  If it leaves processes behind
-    in the background, they keep the lock, and peerlock ends with them; but not with -o.
+    Names stand before `--`.  Without it, the first word is the name, and the rest is the
+    command.  Several locks are held together, without deadlock with processes that name
+    them in another order.
 
-    Joining the cluster counts as waiting, but it may always take 3 seconds: with -n, and
-    with -w if that is less.  If it takes longer, the cluster counts as unreachable.
+    The command has the fence of its grant in PEERLOCK_FENCE and the name of the lock in
+    PEERLOCK_NAME; for several locks, in the order of their names on the command line,
+    separated by commas.  It inherits stdin, stdout and stderr, and receives the signals
+    that peerlock receives.  peerlock exits with the exit code of the command, or with
+    128 + N if signal N ended it.  Processes that the command leaves behind in the
+    background keep the lock, and peerlock waits for them, unless -o is given.
+
+    Joining counts towards the timeout, but is always allowed at least 3 seconds, also with
+    -n.  If it takes longer, the cluster is considered unreachable.
 
     \b
     Other exit codes:
-      1    the lock was not acquired with -n or -w (or what -E says)
+      1    the lock could not be acquired with -n or -w (-E sets another code)
       64   wrong usage
       69   COMMAND cannot be run, or the cluster is unreachable
-      71   the system refuses a process
-      75   the lock was lost, and COMMAND and all it started was stopped
+      71   the system refused to start a process
+      75   the lock was lost; COMMAND and everything it started were stopped
     """,
 )

@@ -1,4 +1,4 @@
-"""What can be said to `peerlock lock`, and what was: flock(1)'s options, and ours."""
+"""The command line of `peerlock lock`: the options of flock(1), and our own."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ OPTIONS = (
     Option(
         "timeout",
         ("-w", "--wait", "--timeout"),
-        "Wait no longer than this.",
+        "Wait for at most this long.",
         "SECONDS",
         convert=plain_seconds,
     ),
     Option(
         "conflict",
         ("-E", "--conflict-exit-code"),
-        "Exit code if the lock was not acquired with -n or -w.",
+        "Exit code if the lock could not be acquired with -n or -w.",
         "CODE",
         NOT_ACQUIRED,
         whole_number(0, 255),
@@ -66,13 +66,13 @@ OPTIONS = (
     Option(
         "close",
         ("-o", "--close"),
-        "What COMMAND leaves behind does not keep the lock.",
+        "Processes that COMMAND leaves behind do not keep the lock.",
         default=False,
     ),
     Option(
         "permits",
         ("--permits",),
-        "Let N in at a time: a semaphore.",
+        "A semaphore with N permits: at most N holders.",
         "N",
         0,
         whole_number(1),
@@ -81,12 +81,14 @@ OPTIONS = (
     CLUSTER,
     LEASE,
     *REACH,
-    Option("verbose", ("--verbose",), "Say how long it took.", default=False),
+    Option(
+        "verbose", ("--verbose",), "Print how long acquiring the lock took.", default=False
+    ),
 )
 
 
 class Request(NamedTuple):
-    name: str
+    names: tuple[str, ...]
     command: tuple[str, ...]
     cluster: str | None
     lease: float | None
@@ -103,25 +105,34 @@ class Request(NamedTuple):
     close: bool
     verbose: bool
 
+    @property
+    def what(self) -> str:
+        """The locks, in words."""
+        return ", ".join(self.names)
+
 
 def parse(arguments: list[str]) -> Request | None:
-    """None: help is wanted.  Options may stand before and after the name; what follows is
-    the command's."""
+    """None if help is requested.  Options may stand before and after a name.
+
+    What follows `--` is the command, and all names stand before it.  Without `--`, the
+    first word is the name, and what follows it and its options is the command.
+    """
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
     line = Line((*OPTIONS, HELP), arguments)
-    before = line.read()
-    if "help" in before:
+    names: list[str] = []
+    read = line.read()
+    while line.rest and "help" not in read and not (names and line.is_at_the_command):
+        names.append(line.rest.pop(0))
+        more = line.read()
+        shell = read.get("shell", ()) + more.get("shell", ())
+        read |= more | ({"shell": shell} if shell else {})
+    if "help" in read:
         return None
-    if not line.rest:
-        raise UsageError("which lock? peerlock lock NAME -- COMMAND")
-    name = line.rest.pop(0)
-    after = line.read()
-    if "help" in after:
-        return None
-    shell = before.pop("shell", ()) + after.pop("shell", ())
-    values |= before | after
-    del values["shell"]
-    return Request(name, to_run(name, line.rest, shell), **values)
+    if not names:
+        raise UsageError("missing lock name: peerlock lock NAME -- COMMAND")
+    values |= read
+    command = to_run(names[0], line.rest, values.pop("shell"))
+    return Request(tuple(names), command, **values)
 
 
 def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,5 +141,5 @@ def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, 
     if shell:
         return (os.environ.get("SHELL") or "/bin/sh", "-c", *shell)
     if not command:
-        raise UsageError(f"say what to run: peerlock lock {name} -- COMMAND")
+        raise UsageError(f"missing command: peerlock lock {name} -- COMMAND")
     return tuple(command)

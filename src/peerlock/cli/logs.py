@@ -1,4 +1,4 @@
-"""What a process that stays says on stderr: words for people, or JSON for programs."""
+"""The log of a long-running process on stderr: text for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ log_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to log, on stderr.",
+    help="Format of the log on stderr.",
 )
 
 
 def prepare_log(form: str) -> None:
-    """For all who log, asyncio and other people's code, too: one format for all lines."""
+    """One format for all lines, also those of asyncio and other libraries."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else Words())
     logging.getLogger().addHandler(handler)
@@ -76,7 +76,7 @@ def extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class LoggedCommand(click.Command):
-    """With --log json, why it could not start is a line of JSON, too."""
+    """With --log json, an error at startup is a line of JSON, too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         as_json = "--log=json" in args or ("--log", "json") in pairwise(args)
@@ -95,7 +95,7 @@ def complaints_in_log(form: str) -> Iterator[None]:
     except (click.ClickException, Failure, UsageError) as error:
         if form == "text":
             raise
-        if not log.hasHandlers():  # there was no time for it
+        if not log.hasHandlers():  # the command failed before it did so
             prepare_log(form)
         said, code = str(error), getattr(error, "code", WRONG_USAGE)
         if isinstance(error, click.ClickException):

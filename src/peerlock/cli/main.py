@@ -1,4 +1,4 @@
-"""`peerlock`: the commands, each imported when it is wanted."""
+"""`peerlock`: the commands, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerlock import __version__
 from peerlock.cli.ending import Failure, end_with
 from peerlock.core.errors import UsageError, unknown
 
-# Where each command is; it is imported when it is wanted, as a lock should start quickly.
+# Where each command is.  It is imported when it is used, because a lock must start quickly.
 COMMANDS = {
     "lock": "peerlock.cli.lock_help:lock_command",
     "status": "peerlock.cli.status:status",
@@ -25,6 +25,7 @@ COMMANDS = {
     "simulate": "peerlock.cli.simulate:simulate",
     "compare": "peerlock.cli.compare:compare",
     "check": "peerlock.cli.check:check",
+    "check-node": "peerlock.cli.check_node:check_node",
     "advise": "peerlock.cli.advise:advise",
     "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",
@@ -56,8 +57,8 @@ class Commands(click.Group):
 def cli() -> None:
     """Distributed locks between your processes, with no lock server.
 
-    Every classic algorithm for mutual exclusion in a computer network, written once:
-    run it, see it, compare it, break it.
+    The classic algorithms for distributed mutual exclusion: use them as locks, simulate,
+    draw, compare and model-check them.
     """
 
 
@@ -67,9 +68,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int | None:
+    stdout = sys.stdout
     try:
         code: int | None = cli.main(arguments, prog_name="peerlock", standalone_mode=False)
         return code
+    except SystemExit:
+        if sys.stdout is not stdout:  # click has replaced it: the reader closed the pipe
+            return 0
+        raise
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return 0

@@ -1,4 +1,4 @@
-"""How a command takes an algorithm: by name, file, module or registration."""
+"""How a command line names an algorithm: by name, file, module or entry point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peerlock.algorithms.index import INDEX
 
 
 class AlgorithmName(click.ParamType):  # type: ignore[type-arg]
-    """What `lookup.algorithm` understands; modules are also looked for where we are."""
+    """What `lookup.algorithm` accepts; modules are also found in the current directory."""
 
     name = "algorithm"
 
@@ -26,6 +26,6 @@ class AlgorithmName(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names of the catalogue, without importing it; or a file."""
+        """Names from the catalogue, without importing it; or a file."""
         names = [CompletionItem(name) for name in INDEX if name.startswith(incomplete)]
         return names or [CompletionItem(incomplete, type="file")]

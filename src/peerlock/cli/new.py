@@ -1,4 +1,4 @@
-"""`peerlock new`: a file to begin an algorithm with, and its test."""
+"""`peerlock new`: a working algorithm to start from, and its test."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from peerlock.lab.new import SKELETON, algorithm_file, file_of_tests, module_nam
     "base",
     type=AlgorithmName(),
     metavar="ALGORITHM",
-    help="Begin with a copy of this one.  [default: a token passed by hand]",
+    help="Copy this algorithm.  [default: a token that one node lends]",
 )
 def new(name: str, base: str | None) -> None:
-    """Write NAME.py, an algorithm that passes `check`, and its test: yours to change."""
+    """Write NAME.py, an algorithm that passes `check`, and its test, for you to change."""
     begun = algorithm(base) if base else SKELETON
     if begun.verdict != "holds":
-        raise UsageError(f"{begun.name} is known to be wrong: begin with another")
+        raise UsageError(f"{begun.name} is known to be wrong: copy another algorithm")
     module = module_name(name)
     files = {
         Path(f"{module}.py"): algorithm_file(name, begun),
@@ -35,7 +35,7 @@ def new(name: str, base: str | None) -> None:
     }
     for path in files:
         if path.exists():
-            raise UsageError(f"{path} is there already: choose another name, or move it")
+            raise UsageError(f"{path} exists already: choose another name, or move it")
     out = console()
     for path, text in files.items():
         write(path, text)

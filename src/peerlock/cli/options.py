@@ -1,7 +1,7 @@
 """Options as plain data, for a command that must start faster than click is imported.
 
-`Line` is the parser of `peerlock lock`.  `cli/output.py` makes click's options of the same
-data: for the commands that click parses, and for what the help says of `lock`.
+`Line` is the parser of `peerlock lock`.  `cli/output.py` makes click's options from the
+same data: for the commands that click parses, and for the help of `lock`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,35 @@ class Option(NamedTuple):
     name: str
     flags: tuple[str, ...]
     help: str
-    metavar: str = ""  # of its value; empty: it takes none
+    metavar: str = ""  # of its value; empty: it takes no value
     default: Any = None
     convert: Callable[[str], Any] = str  # raises ValueError with what is expected
-    means: Any = True  # its value, if it takes none
-    collects: bool = False  # given several times, all count; otherwise the last
+    means: Any = True  # its value, if it takes no value
+    collects: bool = False  # if it is given several times, all count; otherwise the last
 
 
 class Line:
-    """Words that begin with options: they are read one by one, by `peerlock lock`'s rules,
-    which are those of getopt_long(3) without abbreviations."""
+    """A command line, read option by option, by the rules of getopt_long(3) without
+    abbreviations."""
 
     def __init__(self, options: Sequence[Option], words: Sequence[str]) -> None:
         self.options = {flag: option for option in options for flag in option.flags}
         self.rest = list(words)
+        self._ended = False  # by `--`, what was read last
+
+    @property
+    def is_at_the_command(self) -> bool:
+        """What is left is the command's: it follows `--`, or there is none."""
+        return self._ended or "--" not in self.rest
 
     def read(self) -> dict[str, Any]:
-        """The options by name; what follows them is left in `rest`."""
+        """The options by name; what follows them stays in `rest`."""
         values: dict[str, Any] = {}
+        self._ended = False
         while self.rest and self.rest[0].startswith("-") and self.rest[0] != "-":
             word = self.rest.pop(0)
             if word == "--":
+                self._ended = True
                 break
             option, value = self._one(word)
             if option.collects:
@@ -103,19 +111,19 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def lease(text: str) -> float | None:
-    """How short it may be, the engine says."""
+    """The engine checks how short it may be."""
     try:
         return None if text == "none" else float(text)
     except ValueError:
         raise ValueError("a number of seconds, or none") from None
 
 
-# What the commands that join a cluster share
+# Shared by the commands that use a cluster
 
 CLUSTER = Option(
     "cluster",
     ("--cluster",),
-    "Which cluster: sqlite:///path, etcd://host:2379/name.  "
+    "The cluster: sqlite:///path, etcd://host:2379/name.  "
     "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
     "URL",
 )
@@ -130,26 +138,27 @@ LEASE = Option(
 LISTEN = Option(
     "listen",
     ("--listen",),
-    "Between machines: where others reach us.  [default: any free port]",
+    "Between machines: where other members reach this one.  [default: any free port]",
     "HOST:PORT",
     "",
 )
 ADVERTISE = Option(
     "advertise",
     ("--advertise",),
-    "The address that others use, if it differs.",
+    "Between machines: the address that other members use, if it differs.",
     "HOST:PORT",
 )
 CERTIFICATES = Option(
     "certificates",
     ("--certificates",),
-    "This host's certificate: see peerlock certs.  [default: $PEERLOCK_CERTIFICATES]",
+    "Directory with this host's certificate: see peerlock certs.  "
+    "[default: $PEERLOCK_CERTIFICATES]",
     "DIR",
 )
 INSECURE = Option(
     "insecure",
     ("--insecure",),
-    "Between machines without certificates or encryption.",
+    "Between machines: no certificates and no encryption.",
     default=False,
 )
 REACH = (LISTEN, ADVERTISE, CERTIFICATES, INSECURE)  # as peerlock.Reach has them

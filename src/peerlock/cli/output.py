@@ -1,4 +1,4 @@
-"""What all commands share in speaking to people and to programs."""
+"""Options and output that the commands share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -31,21 +31,21 @@ from peerlock.traces.trace import Trace
 F = TypeVar("F", bound=Callable[..., Any])
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON, for programs to read."
+    "--json", "as_json", is_flag=True, help="Print JSON, for programs."
 )
 
 nodes_option = click.option(
-    "-n", "--nodes", type=int, default=5, show_default=True, help="How many nodes."
+    "-n", "--nodes", type=int, default=5, show_default=True, help="Number of nodes."
 )
 
 
 permits_option = click.option(
-    "--permits", type=int, metavar="K", help="How many may be inside, for semaphores."
+    "--permits", type=int, metavar="K", help="Number of permits, for semaphores."
 )
 
 
 class Finite(click.FloatRange):
-    """A number, which infinity and NaN are not."""
+    """A number other than infinity and NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -57,7 +57,11 @@ class Finite(click.FloatRange):
 
 
 hold_option = click.option(
-    "--hold", type=Finite(0), default=1.0, show_default=True, help="Time spent inside."
+    "--hold",
+    type=Finite(0),
+    default=1.0,
+    show_default=True,
+    help="How long a node stays inside.",
 )
 
 
@@ -73,22 +77,22 @@ def trace_option(what: str) -> Callable[[F], F]:
 
 
 class ReaderGone(SystemExit):
-    """Who reads our output, such as `head`, has seen enough, which is no error.
+    """The reader of our output, such as `head`, has closed the pipe, which is not an error.
 
-    Made by nobody but `nobody_reads`.  It is an exit, as click would make one of its own,
-    with code 1, of a broken pipe.
+    Raised by `nobody_reads` alone.  It is an exit, because click would turn a broken pipe
+    into an exit with code 1.
     """
 
 
 def nobody_reads() -> NoReturn:
-    """What is still to be written, at the latest when Python ends, goes nowhere."""
+    """What is written from now on, at the latest when Python exits, is discarded."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise ReaderGone(0)
 
 
 @contextmanager
 def exit_with(code: int) -> Iterator[None]:
-    """For a verdict: so it ends, whether or not somebody reads all that is told of it."""
+    """For a verdict: the exit code does not depend on whether all output is read."""
     with suppress(ReaderGone):
         yield
     sys.exit(code)
@@ -101,7 +105,7 @@ class Terminal(Console):
 
 
 def console() -> Console:
-    """As wide as the terminal; in a pipe, wide enough for all of a table."""
+    """As wide as the terminal; in a pipe, wide enough for every table."""
     return Terminal(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
@@ -124,7 +128,7 @@ def plain_table(*headings: str, numbers: frozenset[int] = frozenset()) -> Table:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Progress]:
-    """A bar on a terminal, gone when done; nothing at all in a pipe."""
+    """A progress bar on a terminal, removed at the end; nothing in a pipe."""
     err = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -139,8 +143,14 @@ def progress(what: str, total: int) -> Iterator[Progress]:
         yield bar
 
 
+def working(what: str) -> AbstractContextManager[object]:
+    """A spinner on a terminal, for work whose length is not known; nothing in a pipe."""
+    err = Console(stderr=True)
+    return err.status(what) if err.is_terminal else nullcontext()
+
+
 def must_be_writable(path: Path) -> None:
-    """Say so before the work, not after it, and leave nothing behind."""
+    """Fails before the work, not after it, and leaves no file behind."""
     new = not path.exists()
     try:
         with path.open("a"):
@@ -167,7 +177,7 @@ def write_trace(trace: Trace, path: Path) -> None:
 
 
 def as_click(option: Option) -> click.Option:
-    """The same option; several that stand for values of one name are all shown."""
+    """The same option for click."""
     return click.Option([*option.flags, option.name], **attributes(option))
 
 
@@ -200,14 +210,14 @@ lease_option = taking(LEASE)
 
 
 def reach_options(command: Callable[..., None]) -> Callable[..., None]:
-    """For clusters on many machines: how others reach us, and see who we are.
+    """For clusters on many machines: addresses and certificates.
 
-    The command gets all of them in one, `reach`.
+    The command gets all of them in one argument, `reach`.
     """
 
     @wraps(command)
     def reaching(*arguments: Any, **given: Any) -> None:
-        from peerlock.api.meeting import Reach  # most commands need none of this
+        from peerlock.api.meeting import Reach  # most commands do not need it
 
         reach = Reach(**{option.name: given.pop(option.name) for option in REACH})
         command(*arguments, reach=reach, **given)

@@ -1,8 +1,8 @@
-"""What `peerlock quorums` tells of a quorum system, in words and for programs.
+"""What `peerlock quorums` prints about a quorum system, as text and as JSON.
 
-Some have two sets for each node: of a quorum agreement, or of an information structure.
-Each half is told by itself; what failures leave is told of an entry, which takes a set of
-either.
+Quorum agreements and information structures have two sets for each node.  Each half is
+reported by itself; resilience and availability are those of an entry, which takes one set
+of each half.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.cli.figures import counted
 from peerlock.cli.output import console, plain_table
 from peerlock.core.errors import UsageError
 from peerlock.lab.linear import Optimum
 from peerlock.lab.load import optimal_load
 from peerlock.quorums.agreements import QuorumAgreement, half
 from peerlock.quorums.availability import Availability
+from peerlock.quorums.bicoteries import Bicoterie
 from peerlock.quorums.constructions import Quorum, QuorumSystem, Sizes
 from peerlock.quorums.coterie import most_disjoint
+from peerlock.quorums.domination import is_dominated
 from peerlock.quorums.information import InformationStructure
+from peerlock.quorums.masking import masked
 
-SHOWN = 60  # rows; more are for programs
+SHOWN = 60  # rows; JSON has all of them
 
 
 @dataclass(frozen=True)
 class Half:
     name: str
-    verb: str  # what a node does to such a set
-    done: str  # and what is done to the set
+    verb: str  # what a node does with such a set
+    done: str  # the same, as a participle
     sets: tuple[Quorum, ...]
 
     @property
@@ -44,7 +48,7 @@ class Paired:
     entry: QuorumSystem
     conditions: dict[str, bool]
     sentences: Sequence[str]
-    messages: Sizes | None = None  # of an entry that nobody contests, where that is known
+    messages: Sizes | None = None  # of an entry without contention, where that is known
 
 
 def of_agreement(agreement: QuorumAgreement) -> Paired:
@@ -81,7 +85,7 @@ def of_structure(structure: InformationStructure) -> Paired:
         [
             said(
                 structure.asked_first,
-                "whoever is informed was asked",
+                "each node that is informed was asked",
                 "NOT ALL THAT ARE INFORMED WERE ASKED",
             ),
             said(
@@ -94,22 +98,49 @@ def of_structure(structure: InformationStructure) -> Paired:
     )
 
 
+def of_bicoterie(bicoterie: Bicoterie) -> Paired:
+    return Paired(
+        (
+            Half("read", "read", "read", bicoterie.read),
+            Half("written", "write", "written", bicoterie.written),
+        ),
+        bicoterie.entry,
+        {"reading": bicoterie.reading, "writing": bicoterie.writing},
+        [
+            said(
+                bicoterie.reading,
+                "each set that is read meets each that is written",
+                "NOT EACH SET THAT IS READ MEETS EACH THAT IS WRITTEN",
+            ),
+            said(
+                bicoterie.writing,
+                "any two sets that are written meet",
+                "NOT ANY TWO SETS THAT ARE WRITTEN MEET",
+            ),
+        ],
+    )
+
+
 # In words
 
 
-def show(made: QuorumSystem | Paired, found: Availability, up: float) -> None:
-    out = console()
+def show(made: QuorumSystem | Paired, lines: Sequence[str]) -> None:
+    """The sets in a table, and the `summary` below it."""
     if isinstance(made, Paired):
         asked, told = made.halves
         show_table([f"{asked.verb}s", f"{told.verb}s"], [asked.sets, told.sets])
-        out.print("\n" + "\n".join(pair_lines(made)))
-        what = f"a set to {asked.verb} and one to {told.verb} are"
-        lines = worth_lines(made.entry, found, up, what)
     else:
         show_table(["asks"], [made.quorums])
-        out.print(f"\n{meeting(made)}, {character(made)}")
-        lines = worth_lines(made, found, up, "a quorum is")
-    out.print("\n".join(lines))
+    console().print("\n" + "\n".join(lines))
+
+
+def summary(made: QuorumSystem | Paired, found: Availability, up: float) -> list[str]:
+    if isinstance(made, Paired):
+        asked, told = made.halves
+        what = f"a set to {asked.verb} and one to {told.verb} are"
+        return [*pair_lines(made), *worth_lines(made.entry, found, up, what)]
+    first = f"{meeting(made)}, {character(made)}{dominated(made, found)}"
+    return [first, *worth_lines(made, found, up, "a quorum is")]
 
 
 def show_table(headings: Sequence[str], columns: Sequence[Sequence[Quorum]]) -> None:
@@ -120,7 +151,7 @@ def show_table(headings: Sequence[str], columns: Sequence[Sequence[Quorum]]) -> 
         table.add_row(str(node), *(" ".join(map(str, some)) for some in sets))
     out.print(table)
     if len(rows) > SHOWN:
-        out.print(f"[dim]… and {len(rows) - SHOWN} more: --json has them all[/]")
+        out.print(f"[dim]… and {len(rows) - SHOWN:,} more: --json prints all of them[/]")
 
 
 def pair_lines(pair: Paired) -> list[str]:
@@ -128,7 +159,7 @@ def pair_lines(pair: Paired) -> list[str]:
     if pair.messages is not None:
         fewest, most = pair.messages.min, pair.messages.max
         costs = f"{fewest} to {most}" if fewest < most else fewest
-        lines.append(f"an entry that nobody contests costs {costs} messages")
+        lines.append(f"an entry without contention costs {costs} messages")
     return [*lines, f"both together, {character(pair.entry)}:"]
 
 
@@ -143,12 +174,12 @@ def half_line(one: Half) -> str:
 def worth_lines(
     system: QuorumSystem, found: Availability, up: float, what: str
 ) -> list[str]:
-    more = said(system.resilience_exact, "", ", or more: the search was cut short")
+    more = said(system.resilience_exact, "", ", possibly of more: the search was cut short")
     return [
         sized(system.sizes),
         f"the busiest node takes part in {system.load:.1%} of all requests"
         f"{at_best(system)}",
-        f"{what} left whichever {system.resilience} nodes fail{more}",
+        f"{what} left after any {counted(system.resilience, 'failure')}{more}",
         f"if each node is up with probability {up:g}, {what} left with "
         f"{found.at(up):.6g}{by_trial(found, up)}",
     ]
@@ -156,16 +187,25 @@ def worth_lines(
 
 def meeting(system: QuorumSystem) -> str:
     if system.intersecting:
-        return "any two meet"
+        return "any two quorums meet"
     if system.kind != "k-coterie":
-        return "NOT ANY TWO MEET"
+        return "NOT ANY TWO QUORUMS MEET"
     k = most_disjoint(system)
-    return f"{k} that do not meet can be found, of any {k + 1} two meet"
+    return f"{k} quorums can be disjoint, and of any {k + 1} two meet"
 
 
 def character(system: QuorumSystem) -> str:
-    minimal = said(system.minimal, "none contains another", "some contain another")
-    return f"{minimal}, {said(system.symmetric, 'all nodes alike', 'nodes not all alike')}"
+    minimal = said(system.minimal, "none contains another", "some contain others")
+    return f"{minimal}, {said(system.symmetric, 'all nodes alike', 'not all nodes alike')}"
+
+
+def dominated(system: QuorumSystem, found: Availability) -> str:
+    """Where any two meet: whether the quorums could be more; and the liars masked."""
+    if not system.intersecting:
+        return ""
+    words = {True: ", dominated", False: ", not dominated", None: ""}[is_dominated(found)]
+    liars = masked(system)
+    return words + (f"\n{liars} nodes that lie are outvoted" if liars else "")
 
 
 def sized(sizes: Sizes) -> str:
@@ -175,15 +215,15 @@ def sized(sizes: Sizes) -> str:
 def at_best(system: QuorumSystem) -> str:
     best = optimum(system)
     if best is None:
-        return "\n[dim]the least that this could be needs scipy: peerlock\\[lab][/]"
+        return "\n[dim]the optimal load needs SciPy: pip install 'peerlock\\[lab]'[/]"
     load, exactly = f"{best.load:.1%}", f", {best.exact}" if best.exact is not None else ""
     proved = load if best.at_least is None else f"{best.at_least:.1%}"
     if proved != load:
         return (
-            f",\nand in {load} or less if quorums are chosen as well as can be, "
-            f"but not below {proved}: the search was cut short"
+            f",\nand in at most {load} if quorums are chosen optimally, "
+            f"but in at least {proved}: the search was cut short"
         )
-    return f", and in {load} if quorums are chosen as well as can be{exactly}"
+    return f", and in {load} if quorums are chosen optimally{exactly}"
 
 
 def optimum(system: QuorumSystem) -> Optimum | None:
@@ -196,7 +236,7 @@ def optimum(system: QuorumSystem) -> Optimum | None:
 def by_trial(found: Availability, up: float) -> str:
     if found.exact:
         return ""
-    return f" ± {found.standard_error(up):.1g}, by {len(found.thresholds):,} trials"
+    return f" ± {found.standard_error(up):.1g}, from {len(found.thresholds):,} trials"
 
 
 def said(holds: bool, yes: str, no: str) -> str:
@@ -224,6 +264,8 @@ def described(
         "quorums": listed(made.quorums),
         "intersecting": made.intersecting,
         "disjoint": most_disjoint(made),
+        "dominated": is_dominated(found) if made.intersecting else None,
+        "masked": masked(made),
         **worth(made, found, up),
     }
 

@@ -1,4 +1,4 @@
-"""`peerlock quorums`: the constructions, and what they are worth."""
+"""`peerlock quorums`: the constructions, with their load, resilience and availability."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from peerlock.algorithms.entry import DEFAULT_PERMITS
 from peerlock.cli.compare import FIGURES
 from peerlock.cli.output import (
     Finite,
@@ -15,24 +14,37 @@ from peerlock.cli.output import (
     nodes_option,
     permits_option,
     print_json,
+    working,
 )
-from peerlock.cli.quorum_report import Paired, described, of_agreement, of_structure, show
+from peerlock.cli.quorum_report import (
+    Paired,
+    described,
+    of_agreement,
+    of_bicoterie,
+    of_structure,
+    show,
+    summary,
+)
+from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.availability import availability
+from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
 from peerlock.quorums.information import KINDS as STRUCTURES
-from peerlock.quorums.systems import SYSTEMS, quorum_system
+from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import weighted
 
-AGREEMENT, STRUCTURE = "agreement:", "sanders:"
+AGREEMENT, STRUCTURE, BICOTERIE = "agreement:", "sanders:", "bicoterie:"
+MOST_NODES = 20_000  # beyond that, building a system takes too long
 KINDS = (
     *SYSTEMS,
     "k-coterie",
     *(AGREEMENT + name for name in AGREEMENTS),
     *(STRUCTURE + name for name in STRUCTURES),
+    *(BICOTERIE + name for name in BICOTERIES),
 )
 
 
@@ -40,7 +52,7 @@ KINDS = (
 @click.argument("kind")
 @nodes_option
 @permits_option
-@click.option("--votes", metavar="V1,V2,…", help="Of each node, for weighted.")
+@click.option("--votes", metavar="V1,V2,…", help="Votes of each node, for weighted.")
 @click.option(
     "--p",
     "up",
@@ -54,7 +66,7 @@ KINDS = (
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw the availability for every p: svg, pdf, png.",
+    help="Draw the availability for every p: .svg, .pdf, .png.",
 )
 @json_option
 def quorums(
@@ -66,56 +78,70 @@ def quorums(
     path: Path | None,
     as_json: bool,
 ) -> None:
-    """Show who asks whom, and what that is worth.
+    """Print a quorum system with its load, resilience and availability.
 
     \b
     KIND is one of
-      plane             the projective plane, or Maekawa's Method 1 where there is none
+      plane             the projective plane, or Maekawa's Method 1 if there is none
       grid              a row and a column: Maekawa's Method 2
       majority          more than half of the nodes
-      triangle          about √(2N); half of the nodes by either of its two schemes,
-      triangle-columns  all by the first,
-      triangle-rows     all by the second
+      triangle          about √(2N); half of the nodes use each of its two schemes,
+      triangle-columns  all use the first,
+      triangle-rows     all use the second
       tree              a path from the root to a leaf (Agrawal, El Abbadi)
       weighted          more than half of the votes; --votes 3,1,1
-      k-coterie         quorums of which k do not meet; --permits K
+      wheel             the hub and a spoke, or the rim (Peleg, Wool)
+      wall              a row and one of each row below it (Peleg, Wool)
+      hierarchical      two of three groups, and so on in each of them (Kumar)
+      cyclic            one set of differences, moved round the ring (Luk, Wong)
+      paths             a path across a lattice and one down it (Naor, Wool)
+      masking           enough nodes to outvote liars (Malkhi, Reiter)
+      masking-grid      rows and columns that do the same (Malkhi, Reiter, Wool)
+      OUTER/INNER       a system of systems, such as majority/plane: √N groups
+      k-coterie         up to k quorums can be disjoint; --permits K
 
     \b
-    or a quorum agreement: whom to ask for the token, and whom to tell that one has it;
+    or a quorum agreement: which nodes to ask for the token, and which to tell of having it;
     each set of the first kind meets each of the second (Mizuno, Neilsen, Rao)
       agreement:grid-set       ask a row, tell a column
       agreement:plane          ask and tell a line of the plane
       agreement:tree           ask and tell a path from the root to a leaf
-      agreement:suzuki-kasami  ask all others, tell nobody
+      agreement:suzuki-kasami  ask all others, tell none
 
     \b
-    or an information structure: whom to ask, and whom to inform that one has left
-    (Sanders)
-      sanders:ricart-agrawala  ask all, inform nobody else
+    or an information structure (Sanders): which nodes to ask, which to inform on leaving
+      sanders:ricart-agrawala  ask all, inform no other node
       sanders:maekawa          ask and inform a line of the plane
+
+    \b
+    or sets to read and sets to write, each of which meets each that is written
+      bicoterie:read-one-write-all  read the node itself, write all
+      bicoterie:read-few            read a third, write two thirds
+      bicoterie:grid                read one of each column, write a column, too
     """
-    made = chosen(kind, nodes, permits, votes)
-    system = made.entry if isinstance(made, Paired) else made
     if path is not None:
         must_be_a_figure(path)
-    found = availability(system)
+    with working(f"computing quorums of {nodes:,} nodes"):
+        made = chosen(kind, nodes, permits, votes)
+        system = made.entry if isinstance(made, Paired) else made
+        found = availability(system)
+        told = described(made, found, up) if as_json else summary(made, found, up)
     if path is not None:
         plot_availability(system, found, path)
-    if as_json:
-        print_json(described(made, found, up))
-    else:
-        show(made, found, up)
+    print_json(told) if isinstance(told, dict) else show(made, told)
 
 
 def chosen(
     kind: str, nodes: int, permits: int | None, votes: str | None
 ) -> QuorumSystem | Paired:
-    if kind not in KINDS:
+    if nodes > MOST_NODES:
+        raise UsageError(f"invalid --nodes {nodes}: use at most {MOST_NODES:,}")
+    if kind not in KINDS and not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
     if votes is not None and kind != "weighted":
-        raise UsageError("--votes are for the kind weighted")
+        raise UsageError("--votes needs the kind weighted")
     if permits is not None and kind != "k-coterie":
-        raise UsageError("--permits are for the kind k-coterie")
+        raise UsageError("--permits needs the kind k-coterie")
     try:
         if kind == "k-coterie":
             return k_coterie(nodes, DEFAULT_PERMITS if permits is None else permits)
@@ -123,6 +149,8 @@ def chosen(
             return of_agreement(AGREEMENTS[kind.removeprefix(AGREEMENT)](nodes))
         if kind.startswith(STRUCTURE):
             return of_structure(STRUCTURES[kind.removeprefix(STRUCTURE)](nodes))
+        if kind.startswith(BICOTERIE):
+            return of_bicoterie(BICOTERIES[kind.removeprefix(BICOTERIE)](nodes))
         return (
             quorum_system(kind, nodes) if votes is None else weighted(parsed(votes, nodes))
         )
@@ -134,16 +162,14 @@ def chosen(
 
 def must_be_a_figure(path: Path) -> None:
     if path.suffix not in FIGURES:
-        raise UsageError(f"{path.name}: a figure can be {', '.join(FIGURES)}")
+        raise UsageError(f"invalid figure {path.name!r}: use {', '.join(FIGURES)}")
     must_be_writable(path)
 
 
 def parsed(votes: str, nodes: int) -> tuple[int, ...]:
     parts = votes.split(",")
     if not all(part.strip().isdecimal() for part in parts):
-        raise UsageError(f"{votes!r} are no votes; write numbers, like 3,1,1")
+        raise UsageError(f"invalid votes {votes!r}: use numbers, like 3,1,1")
     if len(parts) != nodes:
-        raise UsageError(
-            f"{len(parts)} numbers of votes, and {nodes} nodes: -n {len(parts)}"
-        )
+        raise UsageError(f"{len(parts)} votes for {nodes} nodes: use -n {len(parts)}")
     return tuple(map(int, parts))

@@ -33,22 +33,22 @@ UNEXPLAINED = 1
 
 @click.command()
 @click.option(
-    "--only", metavar="WORD", help="What has this word in it: maekawa, table, fig. 4, …"
+    "--only", metavar="WORD", help="Only items with this word: maekawa, table, fig. 4, …"
 )
-@click.option("--quick", is_flag=True, help="Leave out what takes long: large sizes.")
-@click.option("--jobs", type=int, help="Processes.  [default: one per core]")
+@click.option("--quick", is_flag=True, help="Leave out large sizes, which take long.")
+@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
 @click.option(
     "--plot",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Draw the papers' figures there, as SVG and PNG.",
+    help="Draw the papers' figures into this directory, as SVG and PNG.",
 )
 @click.option(
     "--markdown",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a page of it all.",
+    help="Write everything to a Markdown page.",
 )
 @json_option
 def reproduce(
@@ -59,13 +59,13 @@ def reproduce(
     markdown: Path | None,
     as_json: bool,
 ) -> None:
-    """Recompute what the papers say, and compare.
+    """Recompute the tables, figures and bounds of the papers, and compare.
 
-    Exit codes: 0 all agree, or the reason why not is given and confirmed; 1 something
-    disagrees for no known reason; 2 wrong usage.
+    Exit codes: 0 every item agrees, or disagrees for a known and confirmed reason; 1 an
+    item disagrees for no known reason; 2 wrong usage.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError(f"at least 1 process is needed, not {jobs}")
+        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     if markdown is not None:
         must_be_writable(markdown)
     if folder is not None:
@@ -89,7 +89,7 @@ def reproduce(
 
 
 def must_be_a_folder(folder: Path) -> None:
-    """Say so before the work, and that there is nothing to draw with."""
+    """Fails before the work, also if matplotlib is missing."""
     from peerlock.lab.plot import import_pyplot  # matplotlib is slow to load, and optional
 
     import_pyplot()
@@ -129,7 +129,7 @@ def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
         note = reason[0].note
         out.print(f"\n[bold cyan]{escape(reason[0].source)}[/]")
         out.print(table(reason, "[yellow]≠[/]" if note else "[bold red]✗[/]"))
-        why = escape(note) if note else "[bold red]Nobody knows why.[/]"
+        why = escape(note) if note else "[bold red]The reason is not known.[/]"
         out.print(Padding(why, (0, 0, 0, 3)))
     out.print(f"\n{summary(findings)}")
     for path in written:

@@ -1,14 +1,14 @@
-"""`peerlock serve`: a node that stays, and tells monitoring how the cluster is.
+"""`peerlock serve`: a long-running member, with metrics for monitoring.
 
-It keeps the cluster's place while commands come and go, and it has
+It keeps the cluster alive while other members come and go, and serves
 
   /metrics   for Prometheus
-  /healthz   200 as long as its event loop answers: if it does not, a restart may help
-  /readyz    200 while locks can be had here
+  /healthz   200 as long as its event loop responds; if it does not, a restart may help
+  /readyz    200 while locks can be acquired here
 
-That etcd does not answer is no reason for a restart: members go on until their lease ends,
-and join again by themselves when it is back.  Whoever is restarted has lost his place, and
-cannot get another one before that.
+An outage of etcd is no reason for a restart: members continue until their lease ends, and
+join again by themselves when etcd is back.  A process that is restarted meanwhile has lost
+its place and cannot join before that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from peerlock.supervision.joining import member
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-OFTEN = 0.2  # seconds between looks at what is worth a line in the log
+OFTEN = 0.2  # seconds between checks for changes that are logged
 ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -50,7 +50,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
     default="127.0.0.1:9753",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where /metrics, /healthz and /readyz are.",
+    help="Address of /metrics, /healthz and /readyz.",
 )
 @log_option
 @cluster_option
@@ -63,10 +63,12 @@ def serve(
     lease: float | None,
     reach: Reach,
 ) -> None:
-    """Be a member until SIGTERM or Ctrl-C, with metrics for Prometheus.
+    """Run a member until SIGTERM or Ctrl-C, with metrics for Prometheus.
 
-    Locks need no such process.  It is worth having where members come and go all the time,
-    and where monitoring wants to know: view, members, losses, messages, who holds.
+    Locks do not need such a process.  It is useful where members come and go all the time,
+    and for monitoring: view, members, losses, messages, holders.
+
+    Exit codes: 0 ended by SIGTERM or Ctrl-C; 2 wrong usage; 69 the cluster is unreachable.
     """
     prepare_log(log_format)
     must_have_descriptors()
@@ -77,7 +79,7 @@ def serve(
 
 async def stay(node: LockNode, metrics: str, pages: Pages) -> None:
     end_when_told()
-    with suppress(asyncio.CancelledError):  # that is how we are told
+    with suppress(asyncio.CancelledError):  # by `end_when_told`
         async with served(metrics, pages) as where:
             log.info("joining", extra={"metrics": where})
             async with member(node):
@@ -86,26 +88,27 @@ async def stay(node: LockNode, metrics: str, pages: Pages) -> None:
 
 
 def end_when_told() -> None:
-    """The first signal cancels this task, wherever it is; there is no need for another.
+    """The first signal cancels this task, wherever it is; further signals are ignored.
 
-    asyncio's own handlers would be gone before the process is, and a second signal in
-    between would spoil the exit code.
+    asyncio removes its own handlers before the process ends, and a second signal in between
+    would change the exit code.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
     def end() -> None:
-        if not task.cancelling():  # another may have come before we stopped listening
+        if not task.cancelling():  # a second signal may have come early
             log.info("leaving")
             task.cancel()
 
     def nothing(*_: object) -> None:
-        """Not SIG_IGN: for a signal that has come already, Python would print an error."""
+        """Not SIG_IGN: Python would print an error for a signal that has already
+        arrived."""
 
     def told(*_: object) -> None:
         for number in ENDING:
             signal.signal(number, nothing)
-        with suppress(RuntimeError):  # the loop is closed: we are ending anyway
+        with suppress(RuntimeError):  # the loop is closed: the process is ending anyway
             loop.call_soon_threadsafe(end)
 
     for number in ENDING:
@@ -113,7 +116,7 @@ def end_when_told() -> None:
 
 
 async def watch(host: Host) -> None:
-    """A line for whatever changes that somebody may want to know of."""
+    """Log a line for every change that an operator may want to know."""
     seen: dict[str, Any] = {}
     while True:
         node = host.node
@@ -142,7 +145,7 @@ def pages_about(host: Host) -> Pages:
 
 
 def ready(host: Host) -> str:
-    """Why not, or nothing."""
+    """Why it is not ready; empty if it is."""
     if not host.node.member:
         return "not a member"
     return "" if host.node.running else str(host.trouble or "a new view is being entered")
@@ -156,7 +159,7 @@ def metrics_of(host: Host) -> Any:
     try:
         from prometheus_client import CollectorRegistry
     except ImportError:
-        raise UsageError("serve needs more: pip install 'peerlock[serve]'") from None
+        raise UsageError("serve needs an extra: pip install 'peerlock[serve]'") from None
     registry = CollectorRegistry()
     registry.register(Collector(host))
     return registry
@@ -169,7 +172,7 @@ def latest(registry: Any) -> bytes:
 
 
 class Collector:
-    """Reads the node's own counts whenever it is asked."""
+    """Reads the counts of the node whenever it is queried."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -182,12 +185,16 @@ class Collector:
         for name, text, value in (
             ("grants", "Grants to local users", counted.grants),
             ("hand_overs", "Grants that needed no message", counted.handed_over),
-            ("waited_seconds", "Waiting of local users, all together", counted.waited),
+            ("waited_seconds", "Total waiting time of local users", counted.waited),
             ("lost", "Grants that were lost", counted.lost),
             ("views", "Views seen", counted.views),
             ("link_resends", "Messages sent again over a new connection", counted.resent),
-            ("remote_errors", "Messages that made no sense", counted.remote_errors),
-            ("strangers", "Who came and is none of us", self._host.door.strangers),
+            (
+                "remote_errors",
+                "Messages that were refused as invalid",
+                counted.remote_errors,
+            ),
+            ("strangers", "Connections that stayed anonymous", self._host.door.strangers),
         ):
             yield CounterMetricFamily(f"peerlock_{name}", text, value=value)
         messages = CounterMetricFamily(
@@ -200,10 +207,10 @@ class Collector:
         for name, text, number in (
             ("view", "Number of the view", node.view.number),
             ("members", "Members of the view", len(node.view.members)),
-            ("ready", "1 when locks can be had", int(not ready(self._host))),
-            ("names", "Names remembered here", len(node.locks)),
-            ("holders", "Local users inside", len(list(node.holding()))),
+            ("ready", "1 while locks can be acquired", int(not ready(self._host))),
+            ("names", "Names that are open here", len(node.locks)),
+            ("holders", "Local users that hold a lock", len(list(node.holding()))),
             ("waiters", "Local users waiting", len(list(node.waiting()))),
-            ("lease_seconds", "What is left of our lease", lease),
+            ("lease_seconds", "Remaining seconds of the lease", lease),
         ):
             yield GaugeMetricFamily(f"peerlock_{name}", text, value=number)

@@ -1,4 +1,4 @@
-"""A command under a lock, from joining to leaving; its exit code is what comes of it."""
+"""A command under a lock, from joining to leaving, and the exit code of `peerlock lock`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from math import inf
 
 from peerlock.api.errors import Conflict, Lost, Timeout, WouldBlock
 from peerlock.api.meeting import Reach
+from peerlock.api.several import Several, must_be_held
 from peerlock.api.tasks import Grant, Lock, LockNode, join
-from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.cluster import complain_about_cluster, must_be_of_many_processes
 from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, say
 from peerlock.cli.lock_line import Request
 from peerlock.core.errors import UsageError
-from peerlock.membership.place import chosen
 from peerlock.node.presence import margin
 from peerlock.supervision.child import answered
 from peerlock.supervision.joining import Patience, member
@@ -24,8 +24,8 @@ from peerlock.supervision.watchdog import FOR_ALL, Watchdog
 
 LOST = 75  # EX_TEMPFAIL of sysexits.h
 
-# If one of these has ended the command, it ends us, too: a shell looks for that, to know
-# whether Ctrl-C was meant for its script as well.
+# If one of these has ended the command, it ends this process, too: a shell uses that to
+# decide whether Ctrl-C was meant for its script as well.
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -37,8 +37,8 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
         with complain_about_cluster():
             node = node_for(request)
             node.host.on_renewal = renewed
-            lock, signals = handle(node, request), Signals(neighbour)
-            session = Session(request, node, lock, watchdog, signals)
+            locks, signals = handles(node, request), Signals(neighbour)
+            session = Session(request, node, locks, watchdog, signals)
             code = asyncio.run(session.run())
     except Conflict as error:
         raise UsageError(str(error)) from None
@@ -48,24 +48,30 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
 
 
 def node_for(request: Request) -> LockNode:
-    if (chosen(request.cluster) or "").startswith("memory://"):
-        raise UsageError("memory:// is within one process, and can exclude no other")
+    must_be_of_many_processes(request.cluster)
     reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
-    # No thread: a renewal tells the watchdog that this loop is alive.
+    # No thread: a renewal shows the watchdog that this loop is alive.
     return join(request.cluster, lease=request.lease, reach=reach, thread=False)
 
 
 def grace(lease: float | None) -> float:
-    """Seconds for the command to end by itself, before others can have the lock."""
+    """Seconds for the command to end by itself before another process can acquire the
+    lock."""
     return 0.0 if lease is None else margin(lease) / 2
 
 
-def handle(node: LockNode, request: Request) -> Lock:
-    if request.permits and request.shared:
-        raise UsageError("a semaphore is not shared: leave out -s or --permits")
-    if request.permits:
-        return node.semaphore(request.name, request.permits, algorithm=request.algorithm)
-    return node.lock(request.name, shared=request.shared, algorithm=request.algorithm)
+def handles(node: LockNode, request: Request) -> list[Lock]:
+    """In the order in which several locks are always acquired: see `api/several.py`."""
+    names, permits, algorithm = (
+        Several(request.names).in_order,
+        request.permits,
+        request.algorithm,
+    )
+    if permits and request.shared:
+        raise UsageError("a semaphore cannot be shared: omit -s or --permits")
+    if permits:
+        return [node.semaphore(name, permits, algorithm=algorithm) for name in names]
+    return [node.lock(name, shared=request.shared, algorithm=algorithm) for name in names]
 
 
 class Session:
@@ -73,23 +79,24 @@ class Session:
         self,
         request: Request,
         node: LockNode,
-        lock: Lock,
+        locks: list[Lock],
         watchdog: Watchdog,
         signals: Signals,
     ) -> None:
         self.request = request
         self.node = node
-        self.lock = lock
+        self.locks = locks
+        self.grants: dict[str, Grant] = {}
         self.watchdog = watchdog
         self.signals = signals
         self.started = False
         self.over = asyncio.Event()  # the command has ended, or the lock is lost
         self.unwatched = asyncio.Event()  # the watchdog has ended
-        self.interrupted = 0  # by this signal, while we waited for the lock
+        self.interrupted = 0  # by this signal, while waiting for the lock
         self.patience = Patience(0.0 if request.nonblock else request.timeout)
 
     async def run(self) -> int:
-        """How the command has ended, a signal being negative; or what we have to say."""
+        """The exit code of the command, or of this process; a signal is negative."""
         loop = asyncio.get_running_loop()
         self.task = asyncio.current_task()
         for number in answered():
@@ -104,7 +111,7 @@ class Session:
                 return -self.interrupted
             if self.unwatched.is_set():
                 raise Failure(
-                    "the watchdog was killed while we waited", UNAVAILABLE
+                    "the watchdog was killed while waiting for the lock", UNAVAILABLE
                 ) from None
             raise
         finally:
@@ -113,39 +120,45 @@ class Session:
     async def _hold(self) -> int:
         request, began = self.request, time.perf_counter()
         try:
-            grant = await self._get()
+            for lock in self.locks:
+                self.grants[lock.name] = await self._get(lock)
+            must_be_held(self.grants.values())
         except (Timeout, WouldBlock):
             if request.verbose:
-                say("failed to get the lock")
+                say("failed to acquire the lock")
             return request.conflict
         except Lost:
-            say(f"lost {request.name} as soon as we had it")
+            say(f"lost {request.what} as soon as it was acquired")
             return LOST
         if request.verbose:
-            say(f"getting the lock took {time.perf_counter() - began:.6f} seconds")
+            say(f"acquiring the lock took {time.perf_counter() - began:.6f} seconds")
             say(f"executing {request.command[0]}")
         try:
-            return await self._run(grant)
+            return await self._run()
         except Lost:
-            return await self._stop(f"lost {request.name}")
+            return await self._stop(f"lost {request.what}")
 
-    async def _get(self) -> Grant:
+    async def _get(self, lock: Lock) -> Grant:
         left = self.patience.left()
-        return await (self.lock.try_acquire() if left == 0 else self.lock.acquire(left))
+        return await (lock.try_acquire() if left == 0 else lock.acquire(left))
 
-    async def _run(self, grant: Grant) -> int:
+    async def _run(self) -> int:
         self.started = True
-        self.watchdog.run(grant.fence, self.node.keeps_us_in, not self.request.close)
-        grant.lost.add_done_callback(lambda _: self.over.set())
+        grants = [self.grants[name] for name in self.request.names]
+        fences = ",".join(str(grant.fence) for grant in grants)
+        self.watchdog.run(fences, self.node.keeps_us_in, not self.request.close)
+        for grant in grants:
+            grant.lost.add_done_callback(lambda _: self.over.set())
         await self.over.wait()
-        if self.watchdog.status is None and not grant.is_lost:
+        if self.watchdog.status is None and not any(grant.is_lost for grant in grants):
             return await self._stop("the watchdog was killed")
-        grant.release()
+        for grant in grants:
+            grant.release()
         assert self.watchdog.status is not None
         return self.watchdog.status
 
     async def _stop(self, why: str) -> int:
-        """Before our lease is over: others may be let in then."""
+        """Before the lease ends: another process may acquire the lock then."""
         self.watchdog.stop(grace(self.request.lease))
         await self.unwatched.wait()
         done = self.watchdog.status is not None or self.watchdog.take_over()
@@ -159,7 +172,7 @@ class Session:
             self.over.set()
             self._give_up()
         elif self.watchdog.status is not None and -self.watchdog.status in FOR_ALL:
-            self.watchdog.stop(inf)  # what it has left behind, too
+            self.watchdog.stop(inf)  # and the processes that it has left behind
 
     def _give_up(self) -> None:
         if not self.started and self.task is not None:
@@ -175,7 +188,7 @@ class Session:
     async def _pass_on_signals(self) -> None:
         while True:
             number, for_all = await self.signals.next()
-            if self.watchdog.status is not None:  # there is only what it has left behind
+            if self.watchdog.status is not None:  # only what it left behind runs
                 self.watchdog.stop(inf)
             elif not for_all:
                 self.watchdog.send_signal(number)

@@ -1,4 +1,4 @@
-"""What can be chosen of an algorithm, as options and in words."""
+"""The settings of an algorithm, as options and in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ shared_option = click.option(
     "--shared",
     type=Finite(0, 1),
     default=0.0,
-    help="How likely a request is a reader's.",
+    help="Probability that a request is a reader's.",
 )
 
 
@@ -33,7 +33,7 @@ def settings_options(command: F) -> F:
 
 
 def described(entry: Algorithm) -> str:
-    """The option that it has, and what can be written there; empty if it has none."""
+    """The option of an algorithm and its values; empty if it has none."""
     if not entry.takes:
         return ""
     setting = SETTINGS[entry.takes]

@@ -1,4 +1,4 @@
-"""`peerlock simulate`: one run, measured, and drawn if you like."""
+"""`peerlock simulate`: one run, measured and optionally drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.settings import arguments, used
-from peerlock.cli.figures import NO_SAMPLES, rounded
+from peerlock.cli.figures import NO_SAMPLES, counted, rounded
 from peerlock.cli.names import AlgorithmName
 from peerlock.cli.output import (
     Finite,
@@ -47,22 +47,24 @@ from peerlock.simulator.simulation import Scenario, empty_trace
 from peerlock.simulator.simulation import simulate as run
 from peerlock.traces import lines
 
-STORY = 30  # the last steps of a run that went wrong, on the terminal
+STORY = 30  # the last steps of a failed run that are shown on the terminal
 
 
 @click.command()
 @click.argument("name", type=AlgorithmName())
 @nodes_option
-@click.option("--entries", default=1000, show_default=True, help="How many entries.")
+@click.option("--entries", default=1000, show_default=True, help="Number of entries.")
 @click.option(
     "--load",
     default="heavy",
     show_default=True,
     metavar="light|heavy|P",
-    help="light: one request at a time. heavy: everybody asks again at once. "
+    help="light: one request at a time. heavy: every node asks again at once. "
     "P: each idle node asks with this probability per time unit.",
 )
-@click.option("--schedule", metavar="NODE@TIME,…", help="Ask just then, instead of a load.")
+@click.option(
+    "--schedule", metavar="NODE@TIME,…", help="Requests at these times, instead of a load."
+)
 @hold_option
 @settings_options
 @shared_option
@@ -76,25 +78,38 @@ STORY = 30  # the last steps of a run that went wrong, on the terminal
 @click.option(
     "--fifo/--reorder",
     default=None,
-    help="Whether messages between two nodes stay in order.  [default: as its card asks]",
+    help="Whether messages between two nodes stay in order.  [default: as its card says]",
 )
-@click.option("--loss", type=Finite(0, 1), default=0.0, help="Lose messages.")
-@click.option("--duplicate", type=Finite(0, 1), default=0.0, help="Deliver messages twice.")
 @click.option(
-    "--crash", "crashes", multiple=True, metavar="NODE@TIME[-BACK]", help="Stop a node."
+    "--loss", type=Finite(0, 1), default=0.0, help="Probability that a message is lost."
+)
+@click.option(
+    "--duplicate",
+    type=Finite(0, 1),
+    default=0.0,
+    help="Probability that a message arrives twice.",
+)
+@click.option(
+    "--crash",
+    "crashes",
+    multiple=True,
+    metavar="NODE@TIME[-BACK]",
+    help="Crash a node, and restart it at BACK.",
 )
 @click.option(
     "--partition",
     "partitions",
     multiple=True,
     metavar="FROM-TO:1,2/3,4",
-    help="Let no message cross between the groups for a while.",
+    help="Drop messages between the groups for a while.",
 )
-@click.option("--seed", default=1, show_default=True, help="The same seed, the same run.")
-@trace_option("Write the run down")
+@click.option(
+    "--seed", default=1, show_default=True, help="The same seed gives the same run."
+)
+@trace_option("Write the run to a file")
 @json_option
 def simulate(paths: tuple[Path, ...], as_json: bool, **options: Any) -> None:
-    """Run algorithm NAME once in virtual time, and report what it cost."""
+    """Run algorithm NAME once in virtual time, and report its costs."""
     scenario = scenario_from(**options)
     for path in paths:
         must_be_drawable(path)
@@ -136,9 +151,9 @@ def scenario_from(
     **settings: Any,
 ) -> Scenario:
     entry = algorithm(name)
-    arguments(entry, nodes, **settings)  # complains before anything is done
+    arguments(entry, nodes, **settings)  # fails before anything is done
     if shared and not entry.shares:
-        raise UsageError(f"{name} does not let readers be inside together: no --shared")
+        raise UsageError(f"{name} has no readers: omit --shared")
     network = Network(
         latency=parse_latency(latency),
         fifo=entry.fifo if fifo is None else fifo,
@@ -167,7 +182,7 @@ def parse_schedule(text: str, nodes: int) -> Schedule:
         match = re.fullmatch(rf"(\d+)@{TIME}", part.strip())
         if match is None or not 1 <= int(match[1]) <= nodes:
             raise UsageError(
-                f"{part!r} is no request of 1 to {nodes}; write node@time, like 3@0,2@0.5"
+                f"invalid request {part!r}: use NODE@TIME with nodes 1 to {nodes}, like 3@0"
             )
         must_be_times(float(match[2]))
         wishes.append((float(match[2]), int(match[1])))
@@ -194,7 +209,7 @@ def tell(
     for fact, value in rows(scenario, report, seconds):
         table.add_row(f"[bold]{fact}[/]", value)
     out = console()
-    parts = (f"{report.nodes} nodes", in_words(settings_of(scenario)))
+    parts = (counted(report.nodes, "node"), in_words(settings_of(scenario)))
     out.print(f"[bold cyan]{report.algorithm}[/], {', '.join(filter(None, parts))}")
     out.print(table)
     if warning := known_to_be_wrong(scenario):
@@ -204,13 +219,13 @@ def tell(
 
 
 def known_to_be_wrong(scenario: Scenario) -> str:
-    """Of a piece of the museum, whose runs look well more often than not."""
+    """For an algorithm of the museum, most of whose runs look correct."""
     entry = algorithm(scenario.algorithm)
     if entry.verdict == "holds":
         return ""
     return (
         f"it can end in {entry.verdict}; "
-        f"peerlock check {scenario.name} shows the shortest way"
+        f"peerlock check {scenario.name} prints a shortest counterexample"
     )
 
 
@@ -229,7 +244,10 @@ def rows(scenario: Scenario, report: Report, seconds: float) -> list[tuple[str, 
         ("synchronisation delay", spread(report.synchronisation_delay)),
         ("throughput", f"{rounded(report.throughput, 3)} entries per time unit"),
         ("queue length", f"{rounded(report.queue_length)} on average"),
-        ("overtaken", f"by {report.max_overtaken} entries of others at the most"),
+        (
+            "overtaken",
+            f"by at most {counted(report.max_overtaken, 'entry')} of other nodes",
+        ),
         ("fairness", f"{rounded(report.fairness, 4)}  [dim]1 is even[/]"),
         (
             "speed",
@@ -239,7 +257,7 @@ def rows(scenario: Scenario, report: Report, seconds: float) -> list[tuple[str, 
         ("seed", str(scenario.seed)),
     ]
     if report.remote_errors:
-        refused = f"{report.remote_errors:,} messages, as senseless"
+        refused = f"{counted(report.remote_errors, 'message')}, as invalid"
         found.insert(4, ("refused", refused))
     return found
 
@@ -256,7 +274,7 @@ def spread(times: Summary) -> str:
 def explain(
     scenario: Scenario, violation: Violation, paths: tuple[Path, ...], as_json: bool
 ) -> None:
-    """How it came about: the whole way into the files, its end on the terminal."""
+    """The schedule that led to it: all of it in the files, its end on the terminal."""
     assert violation.trace is not None
     for path in paths:
         write_trace(violation.trace, path)
@@ -277,7 +295,7 @@ def explain(
     err = Console(stderr=True, highlight=False)
     if len(story) > STORY:
         err.print(
-            f"[dim]… {len(story) - STORY:,} steps before these; --trace has them all[/]"
+            f"[dim]… {len(story) - STORY:,} earlier steps; --trace writes all of them[/]"
         )
     for line in story[-STORY:]:
         err.print(escape(line), soft_wrap=True)

@@ -1,7 +1,7 @@
-"""Where `peerlock` begins: what is not needed for a line is not loaded for it.
+"""Where `peerlock` begins: each command loads only what it needs.
 
-`peerlock --version` and `peerlock list` take click and rich longer to import than they
-take to answer, and a lock needs neither.  All else goes to `main`.
+Importing click and rich takes longer than `peerlock --version` and `peerlock list` take to
+answer, and a lock needs neither.  All other commands go to `main`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def answered_at_once() -> bool:
     collect_garbage_rarely()
     try:
         return answered(sys.argv[1:])
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return True
 
 
 def answered(arguments: list[str]) -> bool:
-    if sys.stdout is None:  # it was closed before we began
+    if sys.stdout is None:  # it was closed before the process began
         return False
     if arguments in (["--version"], ["-V"]):
         from peerlock import __version__
@@ -47,7 +47,7 @@ def answered(arguments: list[str]) -> bool:
 
 
 def command() -> Callable[[], None]:
-    """What runs the line, with all that it needs imported."""
+    """What runs the command line, with everything that it needs imported."""
     if sys.argv[1:2] == ["lock"]:
         from peerlock.cli.lock import main
     else:
@@ -58,6 +58,6 @@ def command() -> Callable[[], None]:
 def collect_garbage_rarely() -> None:
     """Imports, runs and searches make millions of small values and no cycles.
 
-    To look for garbage among them less often makes large runs faster by a quarter.
+    Collecting garbage less often makes large runs faster by a quarter.
     """
     gc.set_threshold(100_000, 50, 100)

@@ -1,4 +1,4 @@
-"""`peerlock status`: who is in the cluster, who holds what, who waits."""
+"""`peerlock status`: the members of a cluster, and the holders and waiters of its locks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from rich.text import Text
 
 from peerlock.api.meeting import Reach
 from peerlock.api.status import survey
-from peerlock.cli.cluster import complain_about_cluster
+from peerlock.cli.cluster import complain_about_cluster, must_be_of_many_processes
 from peerlock.cli.descriptors import must_have_descriptors
+from peerlock.cli.options import CERTIFICATES, INSECURE
 from peerlock.cli.output import (
     cluster_option,
     console,
     json_option,
     plain_table,
     print_json,
-    reach_options,
+    taking,
 )
 
 EVERY = 0.5  # seconds, with --watch
@@ -29,20 +30,27 @@ EVERY = 0.5  # seconds, with --watch
 
 @click.command()
 @json_option
-@click.option("--watch", is_flag=True, help="Go on showing it, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Repeat twice a second, until Ctrl-C.")
 @cluster_option
-@reach_options
+@taking(CERTIFICATES)
+@taking(INSECURE)
 def status(
     as_json: bool,
     watch: bool,
     cluster: str | None,
-    reach: Reach,
+    certificates: str | None,
+    insecure: bool,
 ) -> None:
-    """Show the members, and who holds and waits for which lock, in order.
+    """Show the members, and the holders and waiters of each lock, in order.
 
-    Looking disturbs nobody: it does not join.
+    This does not join the cluster, and does not disturb its members.
+
+    Exit codes: 0 success, also if the cluster has no members; 2 wrong usage; 69 the cluster
+    is unreachable; 130 interrupted.
     """
     must_have_descriptors()
+    must_be_of_many_processes(cluster)
+    reach = Reach(certificates=certificates, insecure=insecure)
     with complain_about_cluster():
         if watch and not as_json:
             keep_showing(cluster, reach)
@@ -71,7 +79,7 @@ def keep_showing(cluster: str | None, reach: Reach) -> None:
 
 def picture(found: dict[str, Any]) -> RenderableType:
     if not found["members"]:
-        return Text("Nobody is in this cluster.")
+        return Text("This cluster has no members.")
     apart = any(member["address"] for member in found["members"])
     where = ["at"] if apart else []
     members = plain_table("member", "pid", *where, "", numbers=frozenset({0, 1}))

@@ -1,4 +1,4 @@
-"""The errors that every layer may raise, and how a name that is not known is told."""
+"""The errors that every layer may raise, and the message for an unknown name."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Deadlock(RuntimeError):
 
 
 def unknown(what: str, name: str, known: Iterable[str], listed: bool = False) -> str:
-    """What is near it, or else, or if `listed` as well, all that there are."""
-    from difflib import get_close_matches  # which most programs never need
+    """With the nearest name; all names, if none is near or `listed` is set."""
+    from difflib import get_close_matches  # most programs never need it
 
     known = list(known)
     near = get_close_matches(name, known, n=1, cutoff=0.4)
     hints = [f"did you mean {near[0]}?"] if near else []
     if listed or not near:
-        hints.append(f"there are {', '.join(known)}")
-    return f"there is no {what} {name!r}; {' '.join(hints)}"
+        hints.append(f"use {', '.join(known)}")
+    return f"unknown {what} {name!r}: {' '.join(hints)}"

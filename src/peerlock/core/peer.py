@@ -1,4 +1,4 @@
-"""The ground every algorithm stands on: inputs in, effects out, no I/O.
+"""The base of every algorithm: inputs in, effects out, no I/O.
 
 A peer is one node's half of an algorithm.  Its host calls an input (`start` or
 `restart`, `acquire`, `release`, `receive`, `timer`); the input runs to its end without
@@ -10,7 +10,7 @@ The rules that make this work:
   * Nodes are numbered 1..N, as in the papers.  A host that knows its nodes by other
     names keeps the table (TR-869 calls it NAMES).
   * A message to oneself is not a message: it is handled in place and never counted.
-  * A message that makes no sense raises RemoteError before it has changed anything.
+  * An invalid message raises RemoteError before it has changed anything.
     An AssertionError, in contrast, is a bug of ours.
 """
 
@@ -27,21 +27,23 @@ from peerlock.core.errors import UsageError
 
 NodeId = int
 
+SHARED = "shared"  # what a reader's request is for
+
 
 class RemoteError(Exception):
-    """Another node sent what no correct node would send here."""
+    """Another node sent a message that no correct node would send here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Down:
     """The sender has stopped for good, and all that it had sent before has arrived.
 
-    Who has this among its `messages` is told so by its host, as at the end of a connection.
-    It is a report, and not counted as a message.
+    A peer that has this among its `messages` receives it from its host, as at the end of a
+    connection.  It is a report, and not counted as a message.
     """
 
 
-# Effects.  The two that every message pays for are tuples, which are quick to make.
+# Effects.  The two that every message costs are tuples, which are quick to make.
 
 
 class Send(NamedTuple):
@@ -116,12 +118,13 @@ Handler = Callable[[Any, NodeId, Any], None]
 
 
 def fixed(**options: Any) -> Any:
-    """A field that never changes and so is no part of the state."""
+    """A field that never changes and so is not part of the state."""
     return field(repr=False, metadata={"fixed": True}, **options)
 
 
 def setting(default: Any = None) -> Any:
-    """A constructor argument of an algorithm: its structure, who starts with the token."""
+    """A constructor argument of an algorithm: its structure, or the first owner of the
+    token."""
     return fixed(default=default, kw_only=True)
 
 
@@ -139,7 +142,7 @@ class Peer(ABC):
     members: tuple[NodeId, ...] = fixed()
     effects: Effects = fixed(default_factory=Outbox, kw_only=True)
 
-    # Taken from `effects` once, as every message pays for them.
+    # Taken from `effects` once, because every message uses them.
     send: Callable[[NodeId, Any], None] = fixed(init=False)
     broadcast: Callable[[Any], None] = fixed(init=False)
 
@@ -158,34 +161,43 @@ class Peer(ABC):
 
     # Inputs
 
-    def start(self) -> None:  # noqa: B027 - most algorithms wait until they are asked
+    def start(self) -> None:  # noqa: B027 - most algorithms have nothing to do at the start
         """Called once, before any other input."""
 
     def restart(self) -> None:
-        """Called instead of `start` where the node has been here before, and has crashed.
+        """Called instead of `start` on a node that has crashed and comes back.
 
-        All that it remembers is this; its user's wishes are gone too.  Most algorithms
-        have no way back, and begin as if nothing had happened.
+        Its memory and its user's requests are lost.  Most algorithms have no recovery, and
+        start as if nothing had happened.
         """
         self.start()
 
     @abstractmethod
     def acquire(self) -> None:
-        """The local user wants in; a Grant follows, now or later."""
+        """The local user requests the critical section; a Grant follows, now or later."""
 
     def acquire_shared(self) -> None:
-        """The same for a reader, whom others may join; here it goes in alone."""
+        """The same for a reader; without readers in the algorithm, it enters alone."""
         self.acquire()
+
+    def acquire_for(self, demand: Any) -> None:
+        """The same for a request that is for something: see `core.demands`."""
+        if demand == SHARED:
+            self.acquire_shared()
+        else:
+            self.acquire()
 
     @abstractmethod
     def release(self) -> None:
         """The local user, once granted, has left."""
 
     def receive(self, sender: NodeId, message: Any) -> None:
-        """A host in a hurry may look the handler up in `handlers` itself."""
+        """A host may also look up the handler in `handlers` itself, for speed."""
         handler = self.handlers.get(type(message))
         if handler is None:
-            raise RemoteError(f"{sender} sent {message!r:.80}, which is not of ours")
+            raise RemoteError(
+                f"{sender} sent {message!r:.80}, which is not a message of this algorithm"
+            )
         handler(self, sender, message)
 
     def timer(self, name: str) -> None:
@@ -203,7 +215,7 @@ class Peer(ABC):
         self.effects.cancel_timer(name)
 
     def drain(self) -> list[Effect]:
-        """Hand the host what the last input led to, in order, and forget it."""
+        """Return the effects of the last input to the host, in order, and clear them."""
         assert isinstance(self.effects, Outbox)
         effects, self.effects.effects = self.effects.effects, []
         return effects
@@ -232,7 +244,12 @@ def snake(message_type: type) -> str:
 
 
 def label(message: Any) -> str:
-    """A message as the papers print it: REQUEST(3), PRIVILEGE([2 5], [0 1 0 0 0])."""
+    """A message as the papers print it: REQUEST(3), PRIVILEGE([2 5], [0 1 0 0 0]).
+
+    One that has a `label` is printed as that.
+    """
+    if (own := getattr(message, "label", None)) is not None:
+        return str(own)
     values = [getattr(message, f.name) for f in fields(message)]
     name = snake(type(message)).upper()
     return f"{name}({', '.join(map(_compact, values))})" if values else name
@@ -245,6 +262,6 @@ def _compact(value: Any) -> str:
 
 
 def listed(nodes: Iterable[NodeId]) -> str:
-    """In words: 1, 2 and 5."""
+    """As text: 1, 2 and 5."""
     *most, last = map(str, sorted(nodes))
     return f"{', '.join(most)} and {last}" if most else last

@@ -1,9 +1,9 @@
-"""Topologies: who is linked with whom, as values that all peers of a cluster share.
+"""Topologies: which nodes are linked, as values that all peers of a cluster share.
 
-A topology answers three questions: who are my neighbours, which of them is the first
-step on the way to some node, and to whom do I pass on what everyone is to get.  None of
-them keeps more than O(N) in memory, so that a tree of 10,000 nodes is no trouble; only a
-graph keeps as much for each node to which ways were asked for.
+A topology answers three questions: what are the neighbours of a node, which of them is the
+first step of the way to another node, and to which of them does a node pass on a broadcast.
+A topology takes O(N) memory, so that a tree of 10,000 nodes is not a problem; only a graph
+takes as much for each destination that was asked for.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Topology(ABC):
 
     @abstractmethod
     def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
-        """Where `node` passes on what `origin` wants everyone to get.
+        """Where `node` passes on a broadcast of `origin`.
 
         The origin itself calls it with `came_from` == `origin`.
         """
@@ -56,7 +56,7 @@ class Topology(ABC):
 
 @dataclass(frozen=True)
 class Complete(Topology):
-    """Everybody is linked with everybody."""
+    """Every node is linked with every other."""
 
     kind: str = field(default="complete", init=False)
 
@@ -207,7 +207,7 @@ class Graph(Topology):
 
 
 def graph(edges: Iterable[Edge], n: int) -> Graph:
-    """Any network of n nodes that hangs together."""
+    """Any connected network of n nodes."""
     edges = tuple(edges)
     if n < 1:
         raise ValueError(f"a topology needs at least one node, not {n}")
@@ -223,7 +223,7 @@ def graph(edges: Iterable[Edge], n: int) -> Graph:
     reached = {j for found in _rounds(links, 1) for j in found}
     for j in range(2, n + 1):
         if j not in reached:
-            raise ValueError(f"nodes 1 and {j} are not linked: no network of {n} nodes")
+            raise ValueError(f"nodes 1 and {j} are not connected: add edges")
     return Graph(n, links)
 
 
@@ -287,14 +287,14 @@ def _check_tree(edges: Iterable[Edge], n: int) -> None:
         leader[find(a)] = find(b)
     for j in range(2, n + 1):
         if find(j) != find(1):
-            raise ValueError(f"nodes 1 and {j} are not linked: not a tree of {n} nodes")
+            raise ValueError(f"nodes 1 and {j} are not connected: not a tree of {n} nodes")
 
 
 def _must_be_nodes(edge: Edge, n: int) -> None:
     a, b = edge
     for j in edge:
         if not 1 <= j <= n:
-            raise ValueError(f"edge {a}-{b}: node {j} is none of 1..{n}")
+            raise ValueError(f"edge {a}-{b}: node {j} is not in 1..{n}")
 
 
 _PLAIN: Mapping[str, Callable[[int], Topology]] = {
@@ -320,13 +320,13 @@ def topology(spec: str, n: int) -> Topology:
     if kind not in _PLAIN:
         raise ValueError(_unknown(kind))
     if argument:
-        raise ValueError(f"{spec!r}: {kind} takes nothing after a colon")
+        raise ValueError(f"invalid topology {spec!r}: use {kind}, without a colon")
     return _PLAIN[kind](n)
 
 
 def _children(argument: str) -> int:
     if not argument.isdecimal():
-        raise ValueError(f"'tree:{argument}': write a number of children, as in tree:3")
+        raise ValueError(f"invalid topology 'tree:{argument}': use a number, as in tree:3")
     return int(argument)
 
 
@@ -337,11 +337,11 @@ def _edges(argument: str) -> list[Edge]:
 def _edge(text: str) -> Edge:
     a, _, b = text.strip().partition("-")
     if not (a.isdecimal() and b.isdecimal()):
-        raise ValueError(f"{text!r} is no edge: write two nodes, as in 1-2")
+        raise ValueError(f"invalid edge {text!r}: use two nodes, as in 1-2")
     return int(a), int(b)
 
 
 def _unknown(kind: str) -> str:
     near = get_close_matches(kind, (*_PLAIN, "tree", "edges", "graph"), n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return f"there is no topology {kind!r}.{hint} The kinds are {', '.join(KINDS)}"
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"unknown topology {kind!r}: {hint}use {', '.join(KINDS)}"

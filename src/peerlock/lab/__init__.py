@@ -1,1 +1,1 @@
-"""Many runs: in parallel processes, summed up, plotted."""
+"""Many runs: in parallel processes, summarised, plotted."""

@@ -1,4 +1,4 @@
-"""A comparison with all processors at work."""
+"""A comparison on all processors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Result]:
-    """As `peerlock.simulator.compare`, in `jobs` processes, or one for each processor."""
+    """Like `peerlock.simulator.compare`, in `jobs` processes, or one for each processor."""
     with ExitStack() as at_the_end:  # and not when Python collects garbage
 
         def perform_all(tasks: Iterable[Task]) -> Iterable[Outcome]:
@@ -35,10 +35,10 @@ def compare(
 def in_processes(
     work: Callable[[T], R], tasks: Sequence[T], jobs: int | None = None
 ) -> Generator[R, None, None]:
-    """What comes of the tasks, in their order, whichever is done first.
+    """The outcomes of the tasks, in order.
 
-    If one fails, by an error that nobody foresaw or by the end of its process, or if
-    nobody wants to know the rest, all processes are ended.
+    If one fails, by an unexpected error or by the end of its process, or if the caller
+    stops iterating, all processes are ended.
     """
     others = set(active_children())
     pool = ProcessPoolExecutor(jobs or os.cpu_count(), initializer=leave_ctrl_c)
@@ -56,6 +56,6 @@ def in_processes(
 
 
 def leave_ctrl_c() -> None:
-    """Ctrl-C is for the parent, which then stops the workers, and they just stop."""
+    """Ctrl-C is for the parent, which then stops the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,9 +1,9 @@
-"""The linear program behind every optimal load: who is chosen how often.
+"""The linear program behind every optimal load: how often each choice is made.
 
-Each choice keeps some nodes busy, by so much.  The choices get shares that add up to 1, so
-that the busiest node has as little to do as can be.  The weights of the nodes, which add up
-to 1 as well, prove that no shares do better: under them every choice weighs at least as
-much as the busiest node has to do.
+Each choice puts some load on some nodes.  The choices get shares that add up to 1, so that
+the load of the busiest node is minimal.  The weights of the nodes, which add up to 1 as
+well, prove that no shares are better: under them every choice weighs at least as much as
+the load of the busiest node.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ def _import_scipy() -> tuple[Any, Any]:
         from scipy.sparse import csr_matrix
     except ImportError:
         raise UsageError(
-            "the optimal load needs scipy: pip install 'peerlock[lab]'"
+            "the optimal load needs SciPy: pip install 'peerlock[lab]'"
         ) from None
     return linprog, csr_matrix

@@ -1,9 +1,9 @@
 """The least load that a quorum system can have, by linear programming.
 
-M. Naor, A. Wool, "The Load, Capacity, and Availability of Quorum Systems", 1998.  Who asks
-need not ask the quorum of its own: each quorum Q is chosen with a probability w_Q, so that
-the busiest node is in as few as can be.  Weights y_j of the nodes prove that no choice
-does better, if every quorum weighs at least as much as the busiest node has to do.
+M. Naor, A. Wool, "The Load, Capacity, and Availability of Quorum Systems", 1998.  A node
+need not ask its own quorum: each quorum Q is chosen with a probability w_Q, so that the
+load of the busiest node is minimal.  Weights y_j of the nodes prove that no choice is
+better, if every quorum weighs at least as much as the load of the busiest node.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def optimal_load(system: QuorumSystem) -> Optimum:
 
 
 def _evident(system: QuorumSystem) -> Fraction | None:
-    """If all ask alike and the busiest node has no more to do than must be done.
+    """If all nodes ask alike and the busiest node has only the minimal load.
 
-    A quorum has `fewest` nodes at least, to be shared among all; and if any two meet, a
-    node of a quorum of so many is met by one quorum in so many, whichever they are.
+    A quorum has at least `fewest` nodes, which are shared among all; and if any two quorums
+    of that size meet, some node is in at least one of `fewest` of them.
     """
     asked = round(system.load * system.nodes)
     fewest = min(map(int.bit_count, system.essential))

@@ -1,4 +1,4 @@
-"""A file to begin an algorithm with, and its test: from a skeleton or from one of ours."""
+"""A new algorithm and its test: from a skeleton, or a copy from the catalogue."""
 
 from __future__ import annotations
 

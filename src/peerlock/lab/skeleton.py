@@ -10,7 +10,7 @@ those that wait in the order in which their REQUESTs arrived.
     messages      3 per entry, 0 at the lender itself
     delay         two messages: the TOKEN comes back, and is lent again
     network       no loss, no duplicates; messages may overtake one another
-    failures      none: without the lender nobody enters
+    failures      none: without the lender no node enters
     fairness      first come, first served, as the lender sees it
 
 Where this file departs from its source, and why:
@@ -53,14 +53,14 @@ class TokenByHand(Peer):
     # `first_holder` to the node that opens the lock first.
     first_holder: NodeId = setting(1)
 
-    # All else is the state.  It holds immutable values only: numbers, booleans, strings,
-    # tuples, frozensets.  So a state can be kept and compared.
+    # All other fields are the state.  They hold immutable values only: numbers, booleans,
+    # strings, tuples, frozensets.  So a state can be kept and compared.
     token_here: bool = False
 
     # True between our grant and our release.
     inside: bool = False
 
-    # At the lender: the nodes that wait, the first one first, and who has the token.
+    # At the lender: the waiting nodes in order, and the node that has the token.
     queue: tuple[NodeId, ...] = ()
     lent_to: NodeId | None = None
 
@@ -69,7 +69,7 @@ class TokenByHand(Peer):
         self.token_here = self.me == self.first_holder
 
     def acquire(self) -> None:
-        """The user of this node wants in: a grant() must follow, now or later."""
+        """The user of this node requests the lock: a grant() must follow, now or later."""
         if self.me == self.first_holder:
             self.queue += (self.me,)
             self.lend()
@@ -86,7 +86,7 @@ class TokenByHand(Peer):
             self.send(self.first_holder, Token())
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
-        """What no correct node would send is refused, before anything has changed."""
+        """A message that no correct node would send is refused before anything changes."""
         if self.me != self.first_holder or sender in self.queue:
             raise RemoteError(f"{sender} asks a node that is not the lender, or asks twice")
         self.queue += (sender,)
@@ -119,7 +119,7 @@ class TokenByHand(Peer):
         self.grant()
 
 
-# What is to be known of it: `peerlock.algorithms.entry` tells what else can be said here.
+# Facts for programs: `peerlock.algorithms.entry` lists what else can be given here.
 ENTRIES = (
     Algorithm(
         name="token-by-hand",
@@ -129,6 +129,6 @@ ENTRIES = (
         family="token",  # or permission, several, museum
         messages="3, or 0 at the lender",
         serves=("lock",),
-        exhibit=Exhibit(nodes=3, requests=2),  # what `peerlock check` tries by itself
+        exhibit=Exhibit(nodes=3, requests=2),  # the default size of `peerlock check`
     ),
 )

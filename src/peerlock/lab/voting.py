@@ -6,7 +6,8 @@ than the busiest node's load.  If there is one, it was missing, and is added; if
 none, the solution is the best over all of them.  P. C. Gilmore, R. E. Gomory, "A Linear
 Programming Approach to the Cutting-Stock Problem", 1961.
 
-Nodes with equal votes are alike, so a set is how many it has of those with so many votes.
+Nodes with equal votes are alike, so a set is given by how many it has of each number of
+votes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from peerlock.lab.linear import Choice, Optimum, Solution, fractions, solve
 from peerlock.quorums.hitting import OutOfEffort
 from peerlock.quorums.weighted import Votes
 
-EFFORT = 60_000_000  # partial sets looked at before the search is given up: some seconds
+EFFORT = 60_000_000  # partial sets before the search is given up: some seconds
 START = 2  # winning sets for each number of votes to begin with: often enough, if fair
 MOST_TO_START = 600  # more make the linear program slow
 MOST_VOTES = 2**62  # so that their sums fit into the integers of numpy
@@ -111,8 +112,8 @@ def searched(
 def fair_sets(groups: Groups) -> list[Taken]:
     """Some winning sets with hardly more votes than are needed, which use all alike.
 
-    Who has few votes always fits in.  So in every third set nobody is who was in more than
-    half of them, unless there is no other way.
+    A node with few votes always fits in.  So every third set has no node that was in more
+    than half of them, unless there is no other way.
     """
     rng = Random(1)
     used = [0.0] * len(groups.votes)
@@ -158,8 +159,8 @@ class Lightest:
     """The lightest winning set under some weights: a knapsack, filled the other way round.
 
     Node after node joins or does not, those first that have most votes for their weight.
-    Of what came of that, who has fewer votes and weighs more is left out; and so is who
-    cannot win any more, or not without getting too heavy, at the price of the next vote.
+    Partial sets with fewer votes and more weight are dropped, and so are those that cannot
+    win any more, or not without getting too heavy, at the price of the next vote.
     """
 
     def __init__(self, groups: Groups, weights: Sequence[float], effort: int) -> None:

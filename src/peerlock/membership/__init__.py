@@ -1,1 +1,1 @@
-"""Who is in the cluster: engines that keep the members and number the changes."""
+"""Membership: engines that keep the members of a cluster and number the changes."""

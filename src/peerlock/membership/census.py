@@ -1,15 +1,15 @@
-"""Who is out, as a fact: found out by looking, before anything is changed.
+"""Which members are out: established as facts, before anything is changed.
 
-Nobody looks at all the others: with each renewal a member looks at
+No member checks all others: with each renewal a member checks
 
 - its successors, in the order of ids, which closes to a ring, up to the first that is not
-  out.  So each member is looked after by the one before it, and when several in a row are
-  dead, by the one before them;
+  out.  So each member is checked by the one before it, and when several in a row are dead,
+  by the one before them;
 - those that it has reason to suspect, as when a connection to them broke;
-- one more, at random: the one before a dead member may live and not look, because it is
+- one more, at random: the one before a dead member may live and not check, because it is
   stopped.
 
-One who joins is last in the order, and does the same.  What a look tells:
+A process that joins is last in the order, and does the same.  What a check shows:
 
 - A member whose file can be locked is dead.
 - A member whose deadline has passed, and from whom its file could be taken, is out
@@ -85,7 +85,7 @@ class Census:
         return file is None or self._leases.put_out(card.token, file.name)
 
     def trouble(self, state: State) -> ClusterError | None:
-        """A member that nobody can put out, although it may be dead."""
+        """A member that cannot be removed, although it may be dead."""
         for member in state.register.members if self._missing else ():
             token, lease, _ = state.cards[member.id]
             if lease is None and token in self._missing:
@@ -100,7 +100,7 @@ class Census:
         return {i for i, card in state.cards.items() if card.clock != self._clock}
 
     def must_share_the_clock(self, state: State, out: set[MemberId], shown: object) -> str:
-        """The name of our clock, on which all must count who stay in."""
+        """The name of our clock, which all remaining members must use."""
         foreign = self.with_another_clock(state) - out
         for member in state.register.members:
             if member.id in foreign:

@@ -1,6 +1,6 @@
 """The clock on which leases are counted.
 
-CLOCK_MONOTONIC stands still while the machine is suspended; a lease does not.  So leases
+CLOCK_MONOTONIC stops while the machine is suspended; a lease does not.  So leases
 are counted on CLOCK_BOOTTIME where the system has it.
 """
 

@@ -1,8 +1,8 @@
 """The database: a small SQLite file that says which cluster this is, and in which format.
 
-It is made whole under another name and then given its own by link(2), once, and is never
-written again.  So nobody needs a lock of SQLite's to read it, and nobody can hold one that
-stops others.  What changes lies beside it: see history.py and leases.py.
+It is written completely under another name, then published by link(2), once, and never
+written again.  So no process needs a lock of SQLite to read it, and none can hold one that
+blocks others.  What changes is beside it: see history.py and leases.py.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Database:
 
     def damaged(self, how: str) -> str:
         return (
-            f"{self.shown} is damaged or no database ({how}); "
+            f"{self.shown} is damaged or not a database ({how}); "
             "when nothing uses it, move it away, and a new one is made"
         )
 
@@ -105,7 +105,7 @@ class Database:
             raise ClusterError(self.damaged("it is empty"))
         if tables not in ({"cluster"}, BEFORE):
             raise ClusterError(
-                f"{self.shown} is somebody else's database; use another file"
+                f"{self.shown} is a database of another program; use another file"
             )
         if version != FORMAT:
             raise ClusterError(
@@ -114,7 +114,7 @@ class Database:
             )
 
     def _why_not_written(self, error: sqlite3.DatabaseError) -> str:
-        """SQLite says only that it could not; the system tells us why, if we try, too."""
+        """SQLite does not say why; the system does, if we try ourselves."""
         if len(os.fsencode(self.path)) > LONGEST_PATH:
             return f"cannot use {self.shown}: the path is too long; use a shorter one"
         try:
@@ -135,7 +135,7 @@ def unusable(path: object, error: OSError) -> str:
 
 def write_in(folder: str) -> None:
     """As much as a database needs."""
-    from tempfile import TemporaryFile  # slow to load, and seldom needed
+    from tempfile import TemporaryFile  # slow to load, and rarely needed
 
     with ExitStack() as files:
         for _ in range(DESCRIPTORS):

@@ -1,8 +1,8 @@
 """What a membership engine does for a node.
 
 A node's host calls these, one at a time, from its event loop.  Each is one transaction on
-what all members share.  The engine may take its time (it may use a thread or the network),
-but must not block the loop.
+what all members share.  A call may take long (it may use a thread or the network), but
+must not block the loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class ClusterError(RuntimeError):
 
 
 class Gone(ClusterError):
-    """What the members share has been taken away under them: nobody is in any more."""
+    """The shared state was removed: no process is a member any more."""
 
 
 class Joined(NamedTuple):
@@ -29,26 +29,26 @@ class Joined(NamedTuple):
 
 class Renewed(NamedTuple):
     view: View
-    deadline: float  # -inf: we have been put out
-    changed: bool  # this transaction has put somebody out
-    trouble: ClusterError | None = None  # we are in, but the view cannot be changed
+    deadline: float  # -inf: this member was removed
+    changed: bool  # this transaction has removed a member
+    trouble: ClusterError | None = None  # still a member, but the view cannot be changed
 
 
 class Engine(Protocol):
-    cluster: str  # which cluster this is, in words that only its members have
+    cluster: str  # the identity of the cluster, which only its members know
     lease: float | None  # for how long a member may be silent; None: as long as it lives
 
     @property
     def lock_file(self) -> int | None:
-        """A descriptor that keeps us in for as long as any process has it open."""
+        """A descriptor that keeps the member alive as long as any process has it open."""
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
-        """Become a member that can be reached there, in a view numbered higher."""
+        """Become a member with this address, in a view with a number above `beyond`."""
 
     async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
-        """Stay one; and put out members that are dead or have been silent for too long.
+        """Renew the lease; remove members that are dead or have been silent for too long.
 
-        suspects: those that may be; an engine need not look at all the others each time.
+        suspects: members that may be; an engine need not check all others each time.
         """
 
     async def reserve(self) -> int:
@@ -61,7 +61,7 @@ class Engine(Protocol):
         """Be a member no longer."""
 
     async def read(self) -> View:
-        """The members, for somebody who is none; nothing is changed."""
+        """The members, for a process that is not a member; nothing is changed."""
 
     def abandon(self) -> None:
         """In a forked child: it must not keep its parent in."""

@@ -1,25 +1,26 @@
 """Members on many machines, kept by etcd.
 
-What is in etcd is said in `etcd_keys`: a key for the view, and a key for each member under
+`etcd_keys` describes what is in etcd: a key for the view, and a key for each member under
 its lease.
 
 **All members see the same views in the same order**, because a view is the value of one
-key.  It is only ever replaced by a transaction that compares the whole old value and
-writes a higher number; etcd carries out transactions one after the other.  Whoever joins
-puts its own key there, then writes a view of all whose keys are there: of a crowd that
-comes at once, whoever is first takes all who are there with it, so that a hundred do not
-make a hundred views.  (etcd bounds a transaction, so of a larger crowd it takes some, and
-itself in any case; of many dead, too, some are put out, and the rest by the next view.)
-Whoever leaves changes the view and removes its key in one.  When a
-lease runs out, etcd removes the member's key, and a survivor, who watches, writes the view
-without it: the transaction compares that the key is really not there, so no member is ever
-put out whose lease etcd has not let expire.  All survivors see the key go; the first in the
-view acts at once, the others a little later each, if it has not.
+key.  It is only ever replaced by a transaction that compares the whole old value and writes
+a higher number; etcd carries out transactions one after the other.  A process that joins
+puts its own key there, then writes a view of all whose keys are there: if many join at
+once, the first includes all that are there, so that a hundred processes do not make a
+hundred views.  (etcd bounds a transaction, so of a larger crowd it takes some, and itself
+in any case; of many dead, too, some are put out, and the rest by the next view.) A member
+that leaves changes the view and removes its key in one transaction.  When a lease runs out,
+etcd removes the member's key, and a survivor, which watches, writes the view without it:
+the transaction compares that the key is really gone, so no member is removed whose lease
+etcd has not let expire.  All survivors see the key go; the first in the view acts at once,
+the others a little later each, if it has not.
 
 **etcd before 3.5.13 takes leases away too early**: a leader that was stopped, or stuck, and
-goes on, revokes by way of the new one whatever would have run out with itself.  So there,
-who has seen a key go waits for as long as that lease lasts before it puts the member out,
-unless the member itself has come back: then its own clock has told it, whatever etcd did.
+goes on, revokes through the new leader whatever would have expired on itself.  So there, a
+member that has seen a key go waits for as long as that lease lasts before it removes the
+member, unless that member itself has come back: then its own clock has told it, whatever
+etcd did.
 
 **Numbers, and so fences, grow** as `node.numbers` says: the first view begins with the
 clock, and no number is ahead of it.  If the keys are deleted, the next number is therefore
@@ -31,8 +32,8 @@ carries the highest number that it has seen into the view that it joins (`beyond
 
 **etcd that has gone back** has forgotten members that may still hold locks.  How a member
 finds out is said in `etcd_views`; a process that joins compares the view's mark.  Either
-waits for the longest lease that any member had, and only then appears in etcd: nobody can
-let it in earlier, and nobody but those who join renews the mark.  A process that joins
+waits for the longest lease that any member had, and only then appears in etcd: no member
+can admit it earlier, and only processes that join renew the mark.  A process that joins
 cannot find out that a data directory was copied back, or that the keys were deleted, if no
 member is left that knew better.
 
@@ -46,15 +47,15 @@ missed; it is answered from memory, and as long as there is no news, it is of ke
 
 Leases have whole seconds, and etcd grants none shorter than one and a half times its
 election time-out (2 s unless told otherwise).  A lease is rounded up to what etcd grants,
-and `lease` says so after joining: as nobody else goes on earlier, nobody has to stop
-earlier either.
+and `lease` says so after joining: no other member continues earlier, so the holder need not
+stop earlier either.
 
 **Why the JSON gateway.**  The clients on offer speak gRPC, which takes 19 MB on disk and
-has threads of its own, and a process of ours may fork.  The gateway is part
-of every etcd server since 3.4, watches included, and needs an HTTP/1.1 parser: h11, pure
-Python, 0.2 MB, no dependencies, imported in milliseconds, and `peerlock lock` shall start
-quickly.  Sockets and TLS are asyncio's.  What it costs: with --client-cert-auth, the
-servers' own certificates must be good for clients, too, as the gateway is one.
+has threads of its own, and a process of ours may fork.  The gateway is part of every etcd
+server since 3.4, watches included, and needs an HTTP/1.1 parser: h11, pure Python, 0.2 MB,
+no dependencies, imported in milliseconds, because `peerlock lock` must start quickly.
+Sockets and TLS are asyncio's.  What it costs: with --client-cert-auth, the servers' own
+certificates must be good for clients, too, as the gateway is one.
 
 **Watches**: each time one is begun, the view is read once it is known to run, so nothing is
 missed, whatever was compacted meanwhile.  Should a watch be silent without saying so, the
@@ -119,7 +120,9 @@ class EtcdEngine:
     def __init__(self, url: str, lease: float | None) -> None:
         address = parse(url)
         if lease is not None and not lease <= LONGEST:
-            raise UsageError(f"etcd grants no lease of {lease:g} seconds")
+            raise UsageError(
+                f"invalid lease {lease:g}: etcd does not grant leases of that length"
+            )
         self._endpoints = address.endpoints
         self.lease = lease
         self.cluster = ""  # known once we have read it
@@ -150,8 +153,8 @@ class EtcdEngine:
     async def join(self, address: str, beyond: int = 0) -> Joined:
         if self._wanted_lease is None:
             raise ClusterError(
-                "between machines a member needs a lease: whether one that is silent is "
-                "dead or cut off, nobody can tell"
+                "between machines a member needs a lease, because a silent member may be "
+                "dead or cut off: use a number of seconds"
             )
         self._end_tasks()
         self._shown = self._limit = 0
@@ -270,7 +273,7 @@ class EtcdEngine:
         return Change(state._replace(register=state.register.reserve(), mark=mark))
 
     def _to_be_put_out(self, snapshot: Snapshot) -> set[MemberId]:
-        """Of the dead, those who cannot believe to be in any more."""
+        """Of the dead, those that cannot still believe to be members."""
         at, dead = now(), snapshot.dead
         self._gone_since = {i: self._gone_since.get(i, at) for i in dead}
         leases = snapshot.state.leases
@@ -308,10 +311,10 @@ class EtcdEngine:
     def _at_once(
         self, snapshot: Snapshot, joining: int
     ) -> tuple[list[MemberId], dict[int, Card]]:
-        """Whom one view puts out, and whom it lets in.
+        """Which members one view removes, and which it admits.
 
-        Whoever joins lets itself in: so it needs one view, whatever the others do.  Then
-        come the dead, for as long as one is in, the others wait for its word.
+        A process that joins admits itself: so it needs one view, whatever the others do.
+        Then come the dead, because the others wait for the answers of a dead member.
         """
         dead = sorted(self._to_be_put_out(snapshot))[: AT_ONCE - 1]
         newcomers = snapshot.newcomers
@@ -360,7 +363,7 @@ class EtcdEngine:
     async def _current_mark(self) -> Mark:
         """To be asked for before anything is written by this process."""
         cluster, term, log = self._gateway.cluster_id, 0, 0
-        with suppress(Refused):  # not everybody may ask
+        with suppress(Refused):  # not every user may ask
             answer = await self._gateway.ask("/v3/maintenance/status", {}, PATIENCE)
             term, log = term_of(answer.body), int(answer.body.get("raftIndex", 0))
         return Mark(cluster, term, log)
@@ -413,7 +416,7 @@ class EtcdEngine:
         await self._gateway.ask("/v3/kv/txn", {"success": operations}, PATIENCE)
 
     async def _vanish(self, lease: int) -> None:
-        """We did not join after all: if others have let us in by now, we do not know."""
+        """The join failed: other members may have admitted us by now."""
 
         def without(snapshot: Snapshot) -> Change | None:
             leases = snapshot.state.leases.items()

@@ -3,8 +3,8 @@
   etcd://…     plain TCP; with any of the options below, TLS
   etcds://…    TLS, and without `ca` the authorities that this machine trusts
   ?ca=FILE     the authority that has signed the servers' certificates
-  ?cert=FILE&key=FILE   our own certificate, where etcd wants one
-  ?password-file=FILE   instead of a password that all can read in a list of processes
+  ?cert=FILE&key=FILE   our own certificate, if etcd requires one
+  ?password-file=FILE   instead of a password that is visible in process lists
 
 Characters of a user name or password that mean something in an address are written as
 in every other: %40 for @, %3A for a colon.
@@ -54,7 +54,7 @@ class Address:
 
 def parse(url: str) -> Address:
     if any("\ud800" <= character <= "\udfff" for character in url):
-        raise UsageError(f"etcd's address has to be UTF-8, as in {EXAMPLE}")
+        raise UsageError(f"invalid etcd address: use UTF-8, as in {EXAMPLE}")
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("?")
     authority, _, path = rest.partition("/")
@@ -63,7 +63,9 @@ def parse(url: str) -> Address:
     options = parse_options(query)
     cluster = unquote(path)
     if not cluster or "/" in cluster:
-        raise UsageError(f"after etcd's address comes the cluster's name, as in {EXAMPLE}")
+        raise UsageError(
+            f"invalid etcd address: add the name of the cluster, as in {EXAMPLE}"
+        )
     secure = scheme == "etcds" or bool({"ca", "cert", "key"} & set(options))
     return Address(
         endpoints=tuple(endpoint(host) for host in hosts.split(",")),
@@ -77,10 +79,10 @@ def parse(url: str) -> Address:
 def parse_options(query: str) -> dict[str, str]:
     options = dict(parse_qsl(query, keep_blank_values=True))
     for name in sorted(set(options) - OPTIONS):
-        raise UsageError(f"?{name}= is no option of etcd; {', '.join(sorted(OPTIONS))} are")
+        raise UsageError(f"unknown etcd option ?{name}=: use {', '.join(sorted(OPTIONS))}")
     for name, value in options.items():
         if not value or "\0" in value:
-            raise UsageError(f"?{name}= wants the name of a file")
+            raise UsageError(f"?{name}= needs the name of a file")
     return options
 
 
@@ -93,7 +95,7 @@ def endpoint(text: str) -> tuple[str, int]:
             host = (bracketed or plain).encode("idna").decode()
             if 0 < port < 1 << 16:
                 return host, port
-    raise UsageError(f"{text!r} is no host and port of etcd, as in {EXAMPLE}")
+    raise UsageError(f"invalid etcd host and port {text!r}: use an address like {EXAMPLE}")
 
 
 def password_of(given: str, file: str | None) -> Callable[[], str]:
@@ -167,5 +169,5 @@ def can_read(path: str) -> bool:
 
 
 def no_password() -> str:
-    """Otherwise OpenSSL would ask on the terminal, and everything would wait."""
+    """Otherwise OpenSSL would ask for a password on the terminal, and block."""
     return ""

@@ -2,8 +2,8 @@
 
 A question goes to the server that answered last; if it does not answer, is not there, or
 has lost touch with the others, to the next, each once.  So a question may be carried out
-twice: whoever asks must ask what can be asked twice.  Whatever goes wrong is a
-ClusterError of one line.
+twice: callers must ask only what can be repeated.  Every failure is a ClusterError of one
+line.
 
 **All servers must belong to one etcd.**  Every answer says to which (`cluster_id`), and the
 first answer decides.  An answer of another etcd is not used, now or later: its members and
@@ -66,7 +66,7 @@ class Foreign(Elsewhere):
 
 
 class Stale(Exception):
-    """What we got for our password is not valid any more: ask for it again."""
+    """The token for our password has expired: request another one."""
 
 
 class Answer(NamedTuple):

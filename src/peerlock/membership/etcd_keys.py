@@ -113,7 +113,7 @@ class Snapshot(NamedTuple):
 
     @property
     def back(self) -> set[MemberId]:
-        """Of the dead, whoever is there again as somebody else."""
+        """Of the dead, those that have joined again as other members."""
         former = {card.former for card in self.present.values()}
         return {i for i in self.dead if self.state.leases[i].id in former}
 

@@ -80,8 +80,8 @@ class Views:
         self.is_member, self.gone_since = False, None
 
     async def snapshot(self, patience: float) -> Snapshot:
-        """By a range, not by a transaction: etcd before 3.5.5 ends with a panic if whoever
-        asked for one that only reads is gone before the answer."""
+        """By a range, not by a transaction: etcd before 3.5.5 panics if the
+        client of a read-only transaction is gone before the answer."""
         floor = self._floor
         answer = await self._read(patience)
         return await self._seen(answer, answer.get("kvs", []), floor, patience)
@@ -102,7 +102,7 @@ class Views:
         return Snapshot(known, nothing_new, term_of(answer))
 
     async def change(self, proposal: Proposal, patience: float) -> Snapshot:
-        """Until nothing is left to change; whoever is overtaken looks again."""
+        """Repeats until nothing is left to change, reading again after each conflict."""
         given_up = now() + patience
         snapshot = await self.snapshot(patience)
         while change := self._proposed(proposal, snapshot):

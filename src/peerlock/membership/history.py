@@ -6,17 +6,18 @@ The one with the highest serial is the register that counts.  A member changes i
 1. It reads the newest, N, and works out the next.
 2. It writes that to a temporary file.
 3. It gives it the name N+1 by link(2).  If there is an N+1 already, it begins again.
-4. It looks whether N+1 is now the newest.  If so, the change counts.  If there is a higher
-   one, it begins again, and finds out from the newest whether its change is in there.
+4. It checks whether N+1 is now the newest.  If so, the change counts.  If there is a higher
+   one, it begins again, and the newest shows whether its change is included.
 
-No lock is held at any time, so a process that is stopped, wherever, holds up nobody: when
-one must begin again, that is because another has succeeded.
+No lock is held at any time, so a process that is stopped, wherever, blocks no other
+process: if one must begin again, another has succeeded.
 
 Files that are lower than the newest by more than `KEPT` are removed.  So the name N+1 may
 be free although the history has long gone past it, and a process that slept between 1 and 3
-succeeds with 3.  That is why there is a step 4: the highest file is never removed, so it
-sees a higher one, and nobody ever takes its own for the newest.  A listing of a directory
-this small is one call to the kernel, which holds off changes of the directory meanwhile.
+succeeds with 3.  That is the reason for step 4: the highest file is never removed, so the
+process sees a higher one, and never mistakes its own for the newest.  A listing of a
+directory this small is one call to the kernel, which holds off changes of the directory
+meanwhile.
 
 Nothing is forced to the disk.  After a loss of power a file may be there without its
 content: see `Damaged`.
@@ -41,7 +42,7 @@ KEPT = 8
 NAME = re.compile(r"[0-9]{16}")
 TOKEN = re.compile(r"[0-9a-f]{16}")
 TEMPORARY = re.compile(r"[0-9a-f]{16}\.new")
-FORGOTTEN = 600.0  # seconds, after which a temporary file is nobody's
+FORGOTTEN = 600.0  # seconds after which a temporary file is abandoned
 
 
 class Card(NamedTuple):
@@ -61,7 +62,7 @@ class State(NamedTuple):
     cards: Mapping[MemberId, Card]
 
     def after(self, register: Register, new: Mapping[MemberId, Card] = NO_CARDS) -> State:
-        """The next one; those who are out leave their cards behind."""
+        """The next one; without the cards of members that are out."""
         cards = {**self.cards, **new}
         kept = {member.id: cards[member.id] for member in register.members}
         return State(self.serial + 1, register, kept)
@@ -117,10 +118,10 @@ class History:
         return newest == state.serial
 
     def _read(self, serial: int) -> State:
-        descriptor = os.open(self._path(name_of(serial)), os.O_RDONLY | OPEN)
-        with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if serial != self._known.serial or self._known_file != of(found):
+        path = self._path(name_of(serial))
+        if serial != self._known.serial or self._known_file != of(os.lstat(path)):
+            with open(os.open(path, os.O_RDONLY | OPEN), "rb") as file:
+                found = os.fstat(file.fileno())
                 self._known = state_of(serial, file.read(), found.st_mtime)
                 self._known_file = of(found)
         return self._known

@@ -1,11 +1,11 @@
 """A member's own file: it is locked while the member lives, and holds its deadline.
 
 `PATH.members/TOKEN` is made by the member TOKEN.  Its processes hold flock(2) on it: when
-the last has ended, however it ended, the kernel drops that, and whoever can lock the file
-knows as a fact that the member is dead.  The file contains the end of the member's lease,
-on the clock that all members share.
+the last has ended, however it ended, the kernel releases the lock, and a process that can
+lock the file knows for certain that the member is dead.  The file contains the end of the
+member's lease, on the clock that all members share.
 
-A member S that lives renews its lease, and a member P puts S out when its lease has ended,
+A living member S renews its lease, and a member P removes S when its lease has ended,
 without a lock between them:
 
 - S computes a deadline from before it does anything else, **writes** it to its file, and
@@ -13,21 +13,21 @@ without a lock between them:
   If not, S is out.
 - P reads a deadline that has passed.  It **takes** the file, by renaming it to a name of
   P's own, TOKEN.MARK, and then **reads again**.  If the deadline has still passed, S is
-  out, for good; anybody may then remove it from the register.  If not, P **gives back** the
-  name, and S is in.
+  out, for good; any member may then remove it from the register.  If not, P **gives back**
+  the name, and S is in.
 - If P is stopped or dies in between, another one takes the file from P, in the same way,
   when the deadline in it has passed.  One that has taken it from another never gives it
   back.
 
-Why that is safe: say that S has looked, at time L, and found the name.  Nobody who had
-decided before L that S is out gives back the name: P gives back only what it did not
+Why that is safe: suppose that S has looked, at time L, and found the name.  No process that
+had decided before L that S is out gives back the name: P gives back only what it did not
 decide about, and only if the name is still P's, so not once another has taken it from P;
-and that other never does.  So nobody has decided before L.  Whoever takes the file after L
-reads what S wrote before L, or something later, and decides only when that has passed.
-So until its deadline S is in the register.
+and that other never does.  So no process has decided before L.  A process that takes the
+file after L reads what S wrote before L, or something later, and decides only when that has
+passed.  So until its deadline S is in the register.
 
-S that wrote before P's taking and looked after it counts itself as out although P may give
-the file back: a loss that was not needed, but S was late, and it is safe.
+If S wrote before P took the file and looked after that, S considers itself out although P
+may give the file back: the loss was not necessary, but S was late, and it is safe.
 
 A file that has vanished (a directory that was tidied) says nothing: its owner may live.
 The owner makes another under a new token when it renews (sqlite.py).
@@ -54,7 +54,7 @@ YOUNG = 10.0  # seconds
 class Standing(Enum):
     IN = "in"
     OUT = "out"
-    MISSING = "missing"  # the file was removed, and not by one that puts us out
+    MISSING = "missing"  # the file was removed, and not by a member that removes us
 
 
 class Found(NamedTuple):
@@ -74,7 +74,7 @@ class Leases:
     # For the member itself
 
     def create(self, token: str) -> int:
-        """Its descriptor; the caller locks it before others hear of it."""
+        """Its descriptor; the caller locks it before other members know of it."""
         return new_file(self.path(token))
 
     def write(self, descriptor: int, deadline: float) -> None:
@@ -112,7 +112,7 @@ class Leases:
         return mine is not None and self.decide(token, name, mine)
 
     def take(self, token: str, name: str) -> str | None:
-        """Our name of it; None: another one was faster."""
+        """Our name of it; None: another member was faster."""
         mine = f"{token}.{self._mark}"
         try:
             os.rename(self.path(name), self.path(mine))
@@ -165,7 +165,7 @@ class Leases:
 
 
 def can_be_locked(descriptor: int) -> bool:
-    """Then nobody who has locked it lives.  Probes do not disturb one another."""
+    """Whether no process that has locked it lives.  Probes do not disturb each other."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

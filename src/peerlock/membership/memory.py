@@ -19,8 +19,8 @@ class Cluster(Table):
     guard: threading.Lock = field(default_factory=threading.Lock)  # nodes may have threads
 
 
-# Numbers go on growing in a cluster that is empty, so it is kept.  A forked child begins
-# with none: the members are its parent's.
+# Numbers keep growing in an empty cluster, so it is kept.  A forked child begins with none:
+# the members are its parent's.
 CLUSTERS: dict[str, Cluster] = {}
 os.register_at_fork(after_in_child=CLUSTERS.clear)
 
@@ -67,6 +67,6 @@ class MemoryEngine:
         pass
 
     def close(self) -> None:
-        """Who has not left, as when joining was cancelled, is out all the same."""
+        """A member that has not left, as when joining was cancelled, is removed."""
         with self._state.guard:
             self._state.leave(self._me)

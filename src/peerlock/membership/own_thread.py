@@ -1,7 +1,7 @@
-"""A thread that makes one call at a time, for whoever must not wait for them himself.
+"""A thread that makes one call at a time, for callers that must not block.
 
 Not an executor of the standard library: CPython closes all of those as soon as the main
-thread has ended, and a program's other threads may go on for long after that.
+thread has ended, and other threads of a program may run for long after that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Call = tuple["Future[Any]", Callable[[], Any]]
 
 
 class OwnThread:
-    """It starts with the first call, and ends with `end`, or when nobody knows it."""
+    """It starts with the first call, and ends with `end`, or when it is forgotten."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -63,7 +63,7 @@ def make(calls: SimpleQueue[Call | None]) -> None:
 
 def make_one(future: Future[Any], work: Callable[[], Any]) -> None:
     if not future.set_running_or_notify_cancel():
-        return  # nobody wants it any more, and it has not begun
+        return  # it was cancelled before it began
     try:
         future.set_result(work())
     except BaseException as error:

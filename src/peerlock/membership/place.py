@@ -1,4 +1,4 @@
-"""Where a cluster's files are, and that nobody else can enter there."""
+"""Where the files of a cluster are, in a directory that no other user can enter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from peerlock.membership.sqlite import SqliteEngine
 
 VARIABLE = "PEERLOCK_CLUSTER"
 
-# What a log-in, a snap or WSL sets XDG_RUNTIME_DIR to by itself is below these.
+# A login, a snap or WSL sets XDG_RUNTIME_DIR to a directory below these.
 UNCHOSEN = ("/run/user/", "/var/run/user/", "/mnt/wslg/")
 SHORTEST = 0.1  # seconds of a lease
 
@@ -38,7 +38,7 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
     if url.startswith("sqlite:///") and url.removeprefix("sqlite:").strip("/"):
         return SqliteEngine(file_of(url), lease)
     raise UsageError(
-        f"{url!r} names no cluster; use sqlite:///path/to/file, etcd://host:2379/name, "
+        f"invalid cluster {url!r}: use sqlite:///path/to/file, etcd://host:2379/name, "
         "or memory://name for nodes in one process"
     )
 
@@ -49,12 +49,12 @@ def chosen(url: str | None) -> str | None:
 
 
 def must_be_a_lease(seconds: float) -> None:
-    """Shorter ones would be lost whenever the machine is busy."""
+    """Shorter leases would be lost whenever the machine is busy."""
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (number and SHORTEST <= seconds < inf):
         raise UsageError(
             f"a lease must be a number of seconds, {SHORTEST} or more, or none; "
-            f"not {seconds!r}"
+            f"got {seconds!r}"
         )
 
 
@@ -65,29 +65,29 @@ def file_of(url: str) -> Path:
             raise UsageError(f"{url!r}: write %{ord(sign):X} for the {sign} in its path")
     path = unquote(path, errors="surrogateescape")
     if "\0" in path:
-        raise UsageError(f"{url!r}: no path has %00 in it; use another")
+        raise UsageError(f"invalid cluster {url!r}: use a path without %00")
     return Path("/" + path.lstrip("/"))
 
 
 def etcd_engine(url: str, lease: float | None) -> Engine:
-    """Its package is an extra, and is imported by those who use it."""
+    """Its package is an extra, which is imported when it is used."""
     try:
         from peerlock.membership.etcd import EtcdEngine
     except ModuleNotFoundError as error:
         if error.name != "h11":
             raise
-        raise ClusterError("etcd:// needs more: pip install 'peerlock[etcd]'") from None
+        raise ClusterError("etcd:// needs an extra: pip install 'peerlock[etcd]'") from None
     return EtcdEngine(url, lease)
 
 
 def own_directory() -> Path:
-    """A directory of this user's, for this machine, that only he can enter.
+    """A directory on this machine that only this user can enter.
 
-    Which one depends on who he is, and on nothing that differs between his programs: else
-    they would be in several clusters, and what should run once would run twice.  A log-in
-    sets XDG_RUNTIME_DIR, cron, services and `su` do not, and the directory goes away with
-    the last log-out.  So the variable counts only if somebody has chosen another one; and
-    TMPDIR, which differs in the same way, never does.
+    It depends on the user alone, and on nothing that differs between the user's programs:
+    otherwise they would be in several clusters, and a job would run twice.  A login sets
+    XDG_RUNTIME_DIR, cron, services and `su` do not, and the directory is removed with the
+    last logout.  So the variable counts only if it was set to another directory; TMPDIR,
+    which differs in the same way, is ignored.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     plain = f"/{os.path.normpath(runtime).strip('/')}/"
@@ -97,7 +97,7 @@ def own_directory() -> Path:
 
 
 def private_directory(path: Path) -> Path:
-    """Anybody could have made it before us, or put something else there."""
+    """Another user could have made it before, or put something else there."""
     try:
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
@@ -106,7 +106,7 @@ def private_directory(path: Path) -> Path:
         raise ClusterError(f"cannot use {path}: {error.strerror}; {ANOTHER}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise ClusterError(
-            f"{path} is not a directory of yours; have it removed, or {ANOTHER}"
+            f"{path} is not a directory of this user; have it removed, or {ANOTHER}"
         )
     if found.st_mode & 0o077:
         raise ClusterError(f"others can enter {path}: chmod 700 {path}")

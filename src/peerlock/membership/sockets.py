@@ -1,7 +1,7 @@
 """Sockets that processes leave behind when they are killed.
 
 Only names as the runtime makes them are removed, only in the directory in which our own
-socket is, and only if they are sockets: what others have written down decides nothing.
+socket is, and only if they are sockets: names that other members wrote are not trusted.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from contextlib import suppress
 
 SOCKET = re.compile(r"[0-9a-f]{16}\.sock")
 
-# After how many seconds a socket at which nobody listens cannot be one that is being made.
+# After this many seconds, a socket without a listener cannot be one that is being made.
 YOUNG = 10.0
 
 
 def remove_unused(own: str, dead: Collection[str], used: Collection[str]) -> None:
-    """In the directory of our own: those of the dead, and old ones that nobody uses.
+    """In the directory of our own: those of dead members, and old ones that are not used.
 
-    used: those of members, who are not asked.
+    used: the sockets of members, which are not probed.
     """
     folder = os.path.dirname(own)
     try:

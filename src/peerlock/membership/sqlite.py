@@ -7,13 +7,13 @@
   they live, and its lease is in there (leases.py).
 
 Why the register is not in the database: a process that is stopped inside a transaction of
-SQLite's keeps its locks, and holds up all others for as long as it is stopped.  Here nobody
-holds a lock that others need, and a process can be stopped anywhere.
+SQLite keeps its locks, and blocks all others for as long as it is stopped.  Here no process
+holds a lock that others need, so a process can be stopped anywhere.
 
-What is a fact is found out first, outside any change (census.py): who is dead, whose lease
-is over.  A change of the register then relies only on what stays true: that the member with
-this id *and this token* is out.  A member whose file was removed makes a new one under a
-new token when it renews next.
+Facts are established first, outside any change (census.py): which members are dead, whose
+lease is over.  A change of the register then relies only on what stays true: that the
+member with this id *and this token* is out.  A member whose file was removed makes a new
+one under a new token when it renews next.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from peerlock.node.views import MemberId, View
 
 T = TypeVar("T")
 
-# One that was overtaken tries again after a random part of this, in seconds: the more often
-# it was, the longer.
+# A process that was overtaken tries again after a random part of this, in seconds, which
+# grows each time.
 BACK_OFF = 0.001
 BACK_OFF_AT_MOST = 0.02
 
-# Held while a file is opened and noted down: a child that is forked in between would have
-# it open for good, and know nothing of it.
+# Held while a file is opened and recorded: a child that is forked in between would keep it
+# open without knowing.
 NOT_FORKING = threading.Lock()
 os.register_at_fork(
     before=NOT_FORKING.acquire,
@@ -67,7 +67,7 @@ Change = Callable[[State], "State | None"]  # None: there is nothing to change
 
 
 class Files:
-    """All that a cluster has, under a path; refused if others could change it."""
+    """The files of a cluster, under a path; refused if other users could change them."""
 
     def __init__(self, shown: Path) -> None:
         path = resolved(str(shown))
@@ -90,7 +90,7 @@ class Files:
         self.identity = self.identity_now()
 
     def identity_now(self) -> tuple[tuple[int, ...], tuple[int, int]]:
-        """Of what is shared: whoever has another one is in another cluster."""
+        """The identity of the cluster: a process with another one is in another cluster."""
         return self.database.identity(), identity(self.history.folder)
 
     def newest(self) -> State:
@@ -108,7 +108,7 @@ class Files:
 
 
 class SqliteEngine:
-    """own_folder: nothing else is in there, and nobody else should tidy it."""
+    """own_folder: it contains nothing else, and must not be tidied by others."""
 
     def __init__(self, path: Path, lease: float | None, own_folder: bool = False) -> None:
         self.path = path
@@ -147,11 +147,11 @@ class SqliteEngine:
 
     @property
     def lock_file(self) -> int | None:
-        """The descriptor that keeps us in: a child that inherits it keeps us in, too."""
+        """The descriptor that keeps the member alive, also in a child that inherits it."""
         return self._locked.get(self._token)
 
     def abandon(self) -> None:
-        """In a forked child: our parent is the member, we must not keep it in."""
+        """In a forked child: the parent is the member; the child must not keep it alive."""
         while self._locked:
             os.close(self._locked.popitem()[1])
 
@@ -197,7 +197,7 @@ class SqliteEngine:
         return Joined(state.register.view, self._me, deadline)
 
     def _renew(self, me: MemberId, suspects: Collection[MemberId]) -> Renewed:
-        """Our own lease first.  If nobody is out, nothing is changed."""
+        """Our own lease first.  If no member is out, nothing is changed."""
         files = self._opened()
         deadline = -inf
         if me and me == self._me:
@@ -224,7 +224,7 @@ class SqliteEngine:
         return state.register.view
 
     def _read(self) -> View:
-        """Nothing is made only to say that nobody is in."""
+        """Does not create files only to report that there are no members."""
         if self._files is not None:
             return self._opened().newest().register.view
         try:
@@ -238,9 +238,9 @@ class SqliteEngine:
     # The register
 
     def _change(self, change: Change) -> State:
-        """Until it is made, or there is nothing to change; the register as it is then.
+        """Repeats until it is made, or there is nothing to change; returns the register.
 
-        Each try that fails is one that another process has succeeded with.
+        A try fails only if another process has succeeded.
         """
         pause = BACK_OFF
         while True:
@@ -252,7 +252,7 @@ class SqliteEngine:
             time.sleep(early(proposed.register.highest, time.time()))
             if files.history.publish(proposed):
                 return proposed
-            from random import uniform  # slow to load, and seldom needed
+            from random import uniform  # slow to load, and rarely needed
 
             time.sleep(uniform(0, pause))
             pause = min(2 * pause, BACK_OFF_AT_MOST)
@@ -297,7 +297,7 @@ class SqliteEngine:
         return deadline
 
     def _write_deadline(self, files: Files, token: str) -> float:
-        """Counted from before we ask."""
+        """Counted from before the renewal."""
         deadline = inf if self.lease is None else clock.now() + self.lease
         files.leases.write(self._locked[token], deadline)
         return deadline
@@ -320,11 +320,11 @@ class SqliteEngine:
                 os.close(self._locked.pop(what))
 
     def _tidy(self, files: Files, out: Out, state: State) -> None:
-        """What those leave behind who are in the register no longer."""
+        """Files of processes that are no longer in the register."""
         for gone in out.values():
             files.leases.remove(gone.token)
         dead = [gone.address for gone in out.values() if gone.dead]
-        if dead:  # who lives needs it when it comes back
+        if dead:  # a living one needs it when it comes back
             remove_unused(self._address, dead, addresses(state))
 
     # All files

@@ -1,15 +1,15 @@
 """Files and directories that only this user can change.
 
-Whoever can write in a directory can replace what is in it, and make a program of another
-user create, read or remove files elsewhere by a symbolic link.  So:
+A user that can write in a directory can replace what is in it, and make a program of
+another user create, read or remove files elsewhere by a symbolic link.  So:
 
 - The cluster's directory must be ours, and neither its group nor others may write in it,
-  sticky or not.  On the way to it there may be no directory in which everybody can replace
+  sticky or not.  On the way to it there may be no directory in which all users can replace
   names (writable by others and not sticky).
 - A symbolic link on the way is followed only if it is ours or root's.  In the directory
   itself no link is followed.
-- What we make there is for us alone, whatever the umask; what we find there with a laxer
-  mode, and is ours, is tightened.
+- Files that are made there are private, whatever the umask; files of ours with a laxer mode
+  are tightened.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ def _must_be_a_good_link(path: str, found: os.stat_result, links: int) -> None:
     if found.st_uid not in (0, os.geteuid()):
         raise ClusterError(f"{path} is a link of another user; use a path without it")
     if links > MOST_LINKS:
-        raise ClusterError(f"{path} is a link that leads nowhere; use a path without it")
+        raise ClusterError(f"{path} is a broken link; use a path without it")
 
 
 def must_be_ours_alone(folder: str) -> None:
-    """A directory that exists; others may look into it, but change nothing."""
+    """A directory that exists; other users may read it, but not change it."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise ClusterError(f"{folder} is not a directory; use another place")
     if found.st_uid != os.geteuid():
-        raise ClusterError(f"{folder} belongs to another user; use a directory of yours")
+        raise ClusterError(f"{folder} belongs to another user; use a directory of your own")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise writable(folder)
 
@@ -110,7 +110,7 @@ def must_be_our_file(path: str, shown: object) -> None:
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "not a file"
         raise ClusterError(f"{shown} is {what}; name a file for the database")
     if found.st_uid != os.geteuid():
-        raise ClusterError(f"{shown} belongs to another user; use a file of yours")
+        raise ClusterError(f"{shown} belongs to another user; use a file of your own")
     if found.st_mode & OTHERS:
         os.chmod(path, PRIVATE_FILE)
 

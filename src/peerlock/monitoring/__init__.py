@@ -1,1 +1,1 @@
-"""What a process that stays in a cluster shows to monitoring."""
+"""The HTTP pages of a long-running member, for monitoring."""

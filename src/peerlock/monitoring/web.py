@@ -1,9 +1,9 @@
 """A few pages for monitoring, over HTTP.
 
-They are made in the loop in which the node is stepped: if that hangs, nobody gets an
-answer, and that is one, too.  Whoever comes asks once, in a few thousand bytes and within a
-few seconds.  The port may be open to many, and must not cost us what the locks need: only
-so many are in at a time, and whoever has been in longest has to go when another comes.
+They are served by the loop that steps the node: if it hangs, no request is answered, which
+is an answer, too.  A connection carries one request, of a few thousand bytes and within a
+few seconds.  The port may be open to many clients, and must not take resources that the
+locks need: the number of connections is limited, and a new one replaces the oldest.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from peerlock.runtime.transport import address, host_and_port
 Answer = tuple[int, bytes]
 Pages = Mapping[str, Callable[[], Answer]]
 
-MOST = 16  # visitors at a time
-PATIENCE = 5.0  # seconds for a visit
-LONGEST = 8192  # bytes of a question
+MOST = 16  # connections at a time
+PATIENCE = 5.0  # seconds for a connection
+LONGEST = 8192  # bytes of a request
 
 
 @asynccontextmanager
 async def served(where: str, pages: Pages) -> AsyncIterator[str]:
-    """The pages at HOST:PORT; which it is in the end, if the port was 0."""
+    """Serves the pages at HOST:PORT; yields the address, with its real port if it was 0."""
     host, port = host_and_port(where)
     visitors: dict[Visitor, None] = {}
     loop = asyncio.get_running_loop()
@@ -48,7 +48,7 @@ async def served(where: str, pages: Pages) -> AsyncIterator[str]:
 
 
 def reason(error: OSError) -> str:
-    """In the system's own words; asyncio's repeat the address."""
+    """The text of the system; that of asyncio repeats the address."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return str(error.strerror or error)
     return os.strerror(error.errno)

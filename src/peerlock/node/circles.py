@@ -1,27 +1,28 @@
 """The names that are open at a node, and its part in their circles.
 
-A name is opened before it is used: its home takes us into its circle and says on what terms
-it is used; only then are its peers made.  What a member keeps to:
+A name is opened before it is used: its home adds this member to its circle and gives the
+terms of the name; only then are its peers made.  The rules of a member:
 
-- **An epoch at a time.**  We speak in the epoch that was last opened for us, until its home
-  forms the next (`Reform`); then we speak in none, until that is opened.  A user that holds
-  the lock here goes on holding it meanwhile.  What comes of older epochs is dropped; what
-  comes of the next before we are told of it is kept.
-- **The home's word counts** if it is the home in the view that we have seen, and if its
-  reign is not below our floor (`node/succession.py`).  In the latter case we say so
-  (`Stale`).
-- **In order.**  In a new epoch holders enter again, then those that wait ask, one after the
-  other, and then everybody may ask.  A member that has asked says so to the first in this
-  order and to the next (`Next`), and the first says so to the next as well: a member asks
-  when it has heard both.  Links keep their order.  So its request comes after the one
-  before it both at the first, where an algorithm with a token or a coordinator starts, and
-  in its own clock.  In the same way the first and the last say that everybody may (`Go`).
-- **Coming while it is formed.**  A user that comes first here while the circle is formed
-  has a place in the order, too: we answer the home once more (`Formed`).
-- **A new home** asks what we have open (`Tell`).  If we have seen other elders than it, we
-  say so (`Stale`), and it asks anew when it has seen our view.  Whatever we want of a home
-  is asked again if the home has changed.
-- **Going.**  A name that has not been used here for a while is given back.
+- **One epoch at a time.**  A member speaks in the epoch that was last opened for it, until
+  the home forms the next (`Reform`); then it speaks in none, until that is opened.  A user
+  that holds the lock keeps it meanwhile.  Messages of older epochs are dropped; messages of
+  the next epoch that arrive early are kept.
+- **A message of the home counts** if the sender is the home in the view that the member has
+  seen, and if its reign is not below the member's floor (`node/succession.py`).  If it is
+  below, the member says so (`Stale`).
+- **In order.**  In a new epoch holders enter again, then members with waiters request, one
+  after the other, and then all members may request.  A member that has requested says so to
+  the first in this order and to the next (`Next`), and the first says so to the next as
+  well: a member requests when it has received both.  Links keep their order.  So its
+  request comes after the one before it both at the first, where an algorithm with a token
+  or a coordinator starts, and in its own clock.  In the same way the first and the last say
+  that all members may request (`Go`).
+- **Requests while the circle is formed.**  The first user that comes while the circle is
+  formed has a place in the order, too: the member answers the home once more (`Formed`).
+- **A new home** asks which names the member has open (`Tell`).  If the member has seen
+  other elders than the home, it says so (`Stale`), and the home asks again when it has seen
+  the member's view.  Requests to a home are repeated if the home has changed.
+- **Closing.**  A name that has not been used here for a while is given back.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ from typing import TYPE_CHECKING, Any
 from peerlock.core.peer import NodeId, RemoteError
 from peerlock.node.homes import is_taken
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import OPEN, Lock, Slot, Stage, State, circle_of, make_slots
+from peerlock.node.locks import (
+    OPEN,
+    Lock,
+    Stage,
+    State,
+    Wires,
+    circle_of,
+    equip,
+    make_slots,
+)
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import Succession
@@ -59,15 +69,15 @@ from peerlock.node.wire import (
 if TYPE_CHECKING:
     from peerlock.node.turnstile import Turnstile
 
-# What an algorithm may run into if another member made up what it was told: a node that is
-# none, a list that is too short.  Whoever does that can keep the lock as well, until it is
-# put out; but our users are not to blame, and all other locks go on.
+# What an algorithm may raise if another member sent invalid content: a node that does not
+# exist, a list that is too short.  Such a member could also keep the lock, until it is
+# removed; but our users are not to blame, and all other locks work.
 NONSENSE = (LookupError, ValueError, OverflowError)
 
-# So many messages of an epoch to come are kept for a name.
+# The number of messages of a future epoch that are kept for a name.
 EARLY = 10_000
 
-# So many reports are told in one message.
+# The number of reports in one message.
 REPORTS = 1_000
 
 
@@ -113,9 +123,12 @@ class Circles:
             self._asked.pop(lock, None)
             self._idle.pop(lock, None)
 
-    def rest(self, lock: Lock) -> None:
-        """Nobody here uses it any more, for now."""
-        self._idle[lock] = None
+    def rest(self, lock: Lock, used: bool) -> None:
+        """No user here uses it, for now.  If it was not used until just now, it has
+        rested since it was: other members may have formed its circle anew many times
+        meanwhile."""
+        if used or lock not in self._idle_for_longer:
+            self._idle[lock] = None
 
     def sweep(self) -> None:
         """Give back what was not used since the last sweep."""
@@ -140,7 +153,7 @@ class Circles:
             lock.closing = True
 
     def lose_everything(self) -> None:
-        """We are out.  Those that wait go on waiting, until we are in again."""
+        """This member is out.  Waiters keep waiting until it has joined again."""
         self._asked.clear()
         self._idle.clear()
         self._idle_for_longer.clear()
@@ -171,7 +184,7 @@ class Circles:
             self._answer(self._succession.home(lock.name), lock)
 
     def _waited(self, lock: Lock) -> float:
-        """By the first that waits here; below 0: nobody does."""
+        """By the first waiter here; below 0: there is none."""
         if not lock.waiters:
             return -1.0
         return max(0.0, self._clock() - lock.waiters[0].asked_at)
@@ -295,7 +308,7 @@ class Circles:
         for lock in taken:
             if lock.closing:
                 lock.closing = False
-                self.rest(lock)
+                self.rest(lock, used=False)
             if lock in self._asked:
                 self._ask_again(lock)
 
@@ -348,7 +361,7 @@ class Circles:
         self._call(lock, place + 1)
 
     def _call(self, lock: Lock, place: int) -> None:
-        """Say that it is the turn of this place, or of everybody."""
+        """Announce the turn of this place, or of all members."""
         name, epoch, order = lock.name, lock.epoch, lock.order
         if place == len(order):
             for member in lock.circle.members:
@@ -379,7 +392,7 @@ class Circles:
     def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
         order = lock.order
         if not order or sender not in (order[0], order[-1]):
-            raise RemoteError(f"{sender} cannot say that everybody may ask")
+            raise RemoteError(f"{sender} cannot say that all may request")
         lock.said.add(sender)
         if lock.said == {order[0], order[-1]}:
             lock.running, lock.order = True, ()
@@ -387,16 +400,22 @@ class Circles:
 
     # Algorithms
 
-    def _wiring(self, lock: Lock) -> Callable[[NodeId], Slot]:
-        """A slot whose peer's messages go where they should."""
+    def wire(self, lock: Lock) -> None:
+        """Slots that were restored, and have no peers yet."""
+        assert lock.terms is not None
+        circle, me = lock.circle, self._mail.me
+        equip(lock.slots, lock.terms, len(circle), circle.ranks[me], self._wiring(lock))
+
+    def _wiring(self, lock: Lock) -> Callable[[NodeId], Wires]:
+        """Where the messages of each peer go."""
         assert lock.terms is not None
         name, epoch, algorithm = lock.name, lock.epoch, lock.terms.algorithm
         post, slots, ids = self._post, lock.terms.slots, lock.circle.members
         mine, last = self._mail.me, len(ids) * lock.terms.slots
 
-        def wire(me: NodeId) -> Slot:
+        def wires(me: NodeId) -> Wires:
             def send(to: NodeId, message: Any) -> None:
-                if not 0 < to <= last or to == me:  # somebody has told it nonsense
+                if not 0 < to <= last or to == me:  # it was sent invalid content
                     self._statistics.remote_errors += 1
                     return
                 said = ToPeer(name, epoch, algorithm, me, to, message)
@@ -408,9 +427,9 @@ class Circles:
                     if member != mine or slots > 1:
                         post(member, said)
 
-            return Slot(send, broadcast)
+            return send, broadcast
 
-        return wire
+        return wires
 
     def receive_in_epoch(self, sender: MemberId, message: EpochMessage) -> None:
         lock = self.locks.get(message.name)
@@ -454,7 +473,7 @@ class Circles:
                     if slot.peer.me != origin:
                         slot.peer.receive(origin, message.message)
         except NONSENSE as error:
-            raise RemoteError(f"{origin} sends what makes no sense: {error}") from None
+            raise RemoteError(f"{origin} sends an invalid message: {error}") from None
         self.turnstile.serve(lock)
 
     # What the node asks

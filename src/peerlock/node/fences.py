@@ -31,8 +31,8 @@ Why the fences of a name grow, from each grant to every later one that it exclud
     is (m + 1) * 4096, and n >= m + 1; or r * 4096, where r was reserved before any view
     after m was made (4), so n >= r.  Either way it is at most n * 4096, and every fence of
     n is above that (1, 2).
-Without the condition in rule 4 a member that was put out of the cluster could go on, within
-its lease, with fences above those of the view that has put it out.
+Without the condition in rule 4 a member that was removed from the cluster could continue,
+within its lease, with fences above those of the view that has removed it.
 
 A member that makes up a highest fence or a limit exhausts the fences of its view at worst:
 the next view has its own.  If it makes up a view as well, those of all views up to that
@@ -46,7 +46,7 @@ from peerlock.node.numbers import BITS, MOST
 
 COUNT_BITS = 12
 
-# Within one view nobody reserves more numbers than this: they last for years.
+# Within one view no more numbers than this are reserved: they last for years.
 MOST_AHEAD = 1 << 32
 
 

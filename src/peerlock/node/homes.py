@@ -2,20 +2,20 @@
 
 The *circle* of a name is the members that have it open.  The home keeps it:
 
-- **Entering re-forms.**  A newcomer (`Open`) makes the home tell the circle that the epoch
-  is over (`Reform`).  Each member answers how things stand with it, and speaks in the old
-  epoch no more (`Formed`).  When all have answered, the home opens the next (`Opened`) for
+- **Entering re-forms.**  After a newcomer's `Open`, the home tells the circle that the
+  epoch is over (`Reform`).  Each member answers with its state, and no longer speaks in the
+  old epoch (`Formed`).  When all have answered, the home opens the next (`Opened`) for
   those that stay and all newcomers that have come meanwhile.
-- **A death re-forms** the circles that the dead member was in.  It is waited for no longer.
-- **Going** (`Close`) re-forms too, without the member that goes; the last one to go takes
-  the name with it.
-- **Terms** are those of the first that came.  A demand that does not go with them is
-  refused.  A reader at a name that nobody wanted to share so far re-forms it with an
-  algorithm that has readers; a user that holds it then goes on holding it.
+- **A death re-forms** the circles that the dead member was in, without waiting for it.
+- **Closing** (`Close`) re-forms, too, without the member that leaves; when the last one
+  leaves, the name is forgotten.
+- **Terms** are those of the first member.  A demand that conflicts with them is refused.
+  The first reader of a name re-forms its circle with an algorithm that has readers; a
+  holder keeps the lock meanwhile.
 - **Places.**  `Opened` gives the order in which holders enter again, and then the order in
-  which those that wait ask: the longest waiting first, whether it was in the circle before
-  or is new.  Members say for how long they have waited, and the home counts back from when
-  it hears that: so the order is exact but for the time that a message takes.
+  which members with waiters request: the longest waiting first, whether it was in the
+  circle before or is new.  Members say for how long they have waited, and the home counts
+  back from when it hears that: so the order is exact but for the time that a message takes.
 - **Taking over.**  A home that gets names from another home asks every member which of
   these it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about
   them.  A circle is adopted as it is if all of it report the same epoch and speak in it;
@@ -129,7 +129,7 @@ class Homes:
 
     @property
     def awaited(self) -> set[MemberId]:
-        """Members without whose answers some names do not go on."""
+        """Members whose answers some names wait for."""
         awaited = set(self._taking.awaited) if self._taking else set()
         for entry in self._forming.values():
             awaited |= entry.awaited or set()
@@ -163,7 +163,7 @@ class Homes:
             self._taken_if_all_told()
 
     def begin_anew(self) -> None:
-        """Our reign was interrupted, and we have not seen by whom: ask everybody."""
+        """Our reign was interrupted by a home that we have not seen: ask all members."""
         self.forget()
         self._take_over()
 
@@ -207,7 +207,7 @@ class Homes:
             else:
                 self._reform(entry)
 
-    # Who uses what
+    # Which members use which names
 
     def _add(self, name: str) -> Entry:
         entry = self._entries[name] = Entry(name)
@@ -242,7 +242,7 @@ class Homes:
                 if taking.covers(report.name):
                     must_be_possible(Demand(report.terms.algorithm, report.terms.permits))
                     taking.reports.setdefault(report.name, {})[member] = report
-        finally:  # names of other members go on, whatever this one has reported
+        finally:  # names of other members continue, whatever this one has reported
             if not message.more:
                 taking.awaited.discard(member)
                 self._taken_if_all_told()
@@ -263,7 +263,7 @@ class Homes:
                 self.open(member, name, wish)
 
     def _adopt(self, name: str, reports: dict[MemberId, Report]) -> None:
-        """As it is, if it runs; or it is formed anew."""
+        """As it is, if it runs; otherwise it is formed anew."""
         newest = max(reports.values(), key=lambda report: report.epoch)
         entry = self._add(name)
         entry.terms, entry.epoch = newest.terms, newest.epoch
@@ -362,8 +362,8 @@ class Homes:
             self._post(member, opened)
 
     def _let_in(self, entry: Entry, used: bool) -> dict[MemberId, Wish]:
-        """The newcomers whose demands go with the terms; the first settles these, if
-        nobody is left of the circle that did."""
+        """The newcomers whose demands fit the terms; the first settles these, if no member
+        of the circle that did is left."""
         admitted: dict[MemberId, Wish] = {}
         terms = entry.terms if used else None
         for member, wish in entry.newcomers.items():

@@ -1,12 +1,12 @@
-"""One node's side of the way to another: in order, exactly once, while both are in.
+"""One node's end of a link to another: in order, exactly once, while both are members.
 
 Connections may break.  Messages are numbered, kept until they are acknowledged, and sent
 again over the next connection; what arrives twice is dropped, and acknowledged again.
 
 A batch may be lost although its connection lives, as when its sender fails between taking
 it and writing it.  So the last message that was not acknowledged between two ticks is sent
-again: whoever has it acknowledges it, and whoever misses something before it sees the gap.
-A gap is an error that ends the connection, and the next one brings everything again.
+again: a receiver that has it acknowledges it, and one that misses an earlier one sees the
+gap. A gap is an error that ends the connection, and the next one brings everything again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from peerlock.node.fences import Fences
 from peerlock.node.views import MemberId
 from peerlock.node.wire import Batch, Message
 
-# A link with so many messages unacknowledged is full: the node then makes no new requests.
+# A link with this many unacknowledged messages is full: the node then makes no new
+# requests.
 FULL = 10_000
 
-# So many messages may go unacknowledged before we say that they arrived, even if there is
-# nothing else to say.
+# After this many messages an acknowledgement is sent, even if there is nothing else to
+# send.
 UNTOLD = 64
 
 
@@ -52,6 +53,11 @@ class Link:
     @property
     def owes_acknowledgement(self) -> bool:
         return self._received > self._told
+
+    @property
+    def is_settled(self) -> bool:
+        """Each side knows what the other one has."""
+        return not self._kept and not self.owes_acknowledgement
 
     def post(self, message: Message) -> bool:
         """Whether it is full now."""

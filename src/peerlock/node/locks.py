@@ -1,4 +1,4 @@
-"""One named lock, as one node sees it: who holds and waits here, and its algorithm."""
+"""One named lock at one node: its local holders and waiters, and its algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOLDING, RELEASED = State.HOLDING, State.RELEASED
 
 
 class Others:
-    """What a probe has heard so far of others who use the name."""
+    """The answers to a probe so far, from other members of the circle."""
 
     __slots__ = ("epoch", "readers", "unheard", "users")
 
@@ -48,7 +48,7 @@ class Others:
 
 
 class Waiter:
-    """Somebody local who asks, and then holds.  Hosts say in a subclass what follows.
+    """A local user that waits, and then holds.  Hosts define in a subclass what follows.
 
     What a host does in an `on_…` method must not call the node.
     """
@@ -60,7 +60,7 @@ class Waiter:
     since = 0.0  # when it was let in
     lock: Lock | None = None
     slot: Slot | None = None
-    probing = False  # it wants to wait only as long as nobody else does
+    probing = False  # it waits only as long as no other user does
     others: Others | None = None
 
     def __init__(self, demand: Demand) -> None:
@@ -70,7 +70,7 @@ class Waiter:
         """It holds now."""
 
     def on_refused(self, why: str) -> None:
-        """The cluster uses the name in another way."""
+        """The cluster uses the name on other terms."""
 
     def on_lost(self) -> None:
         """It holds no longer, through no fault of its own."""
@@ -92,10 +92,11 @@ class Stage(Enum):
 OPEN = Stage.OPEN
 
 Post = Callable[[NodeId, Any], None]
+Wires = tuple[Post, Callable[[Any], None]]  # to send, to broadcast
 
 
 class Slot:
-    """One peer of the algorithm, and who is in by it.
+    """One peer of the algorithm, and its holders.
 
     It is also where its peer's effects go: they are carried out on the spot.
     """
@@ -115,15 +116,16 @@ class Slot:
         "users",
     )
 
-    def __init__(self, send: Post, broadcast: Callable[[Any], None]) -> None:
-        self.send, self.broadcast = send, broadcast
+    def __init__(self) -> None:
+        self.send: Post
+        self.broadcast: Callable[[Any], None]
         self.peer: Peer
         self.only = False  # the lock has no other
         self.asking = False  # it has asked and was not granted yet
         self.here = False  # it was granted and has not released yet
         self.shared = False  # what it asks for, or was granted, is a reader's
         self.users = 0  # how many are in by it
-        self.started = False  # since its grant, somebody may be let in
+        self.started = False  # since its grant, users may be granted
         self.left = 0  # how many more it may let in before others get their turn
         self.until = 0.0  # and until when
         self.resting = False  # just released, for others: not to be asked in this turn
@@ -179,7 +181,7 @@ class Lock:
         self.halt()
 
     def halt(self) -> None:
-        """Speak no more in this epoch; those who hold it go on holding it."""
+        """Speak no more in this epoch; holders keep the lock."""
         self.circle: Circle = NO_CIRCLE
         self.slots: list[Slot] = []
         self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
@@ -187,7 +189,7 @@ class Lock:
         self.said: set[MemberId] = set()  # members that say that it is our turn
         self.place = -1  # ours, while our holders enter
         self.may_ask = False  # it is our turn to ask
-        self.running = False  # everybody may ask
+        self.running = False  # all members may request
         self.switching = False  # we have asked for other terms
         self.closing = False  # we have said that we do not need it any more
         self.free: Slot | None = None  # may be taken at once, by who makes this demand:
@@ -197,7 +199,7 @@ class Lock:
 
     @property
     def unused(self) -> bool:
-        """Nobody here holds it or wants it, and no algorithm thinks so either."""
+        """No user here holds or wants it, and neither does the algorithm."""
         if self.waiters or self.holders or self.switching:
             return False
         return not any(s.asking or s.here for s in self.slots)
@@ -226,16 +228,26 @@ NO_CIRCLE = circle_of(())
 
 
 def make_slots(
-    terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Slot]
+    terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Wires]
 ) -> list[Slot]:
-    """The peers of the member of this rank; `wiring` makes a slot for each."""
-    peer, nodes, settings = blueprint(terms, members)
-    slots = []
-    for me in range(rank * terms.slots + 1, (rank + 1) * terms.slots + 1):
-        slot = wiring(me)
-        slot.peer = peer(me, nodes, effects=slot, **settings)
-        slot.only = terms.slots == 1
-        slots.append(slot)
+    """The peers of the member of this rank."""
+    slots = [Slot() for _ in range(terms.slots)]
+    equip(slots, terms, members, rank, wiring)
     for slot in slots:
         slot.peer.start()
     return slots
+
+
+def equip(
+    slots: list[Slot],
+    terms: Terms,
+    members: int,
+    rank: int,
+    wiring: Callable[[NodeId], Wires],
+) -> None:
+    """With peers, whose messages go where `wiring` says."""
+    peer, nodes, settings = blueprint(terms, members)
+    for me, slot in enumerate(slots, rank * terms.slots + 1):
+        slot.send, slot.broadcast = wiring(me)
+        slot.peer = peer(me, nodes, effects=slot, **settings)
+        slot.only = terms.slots == 1

@@ -1,13 +1,13 @@
 """The mail of a node: links to other members, batches, back pressure.
 
 - To each other member there is one link, from the view in which the younger of both joined
-  until one of them is out: it goes on counting whatever views come in between.
+  until one of them is out: its numbers continue through all views in between.
 - A batch of a member that is younger than the newest view that we have seen is kept until
   we have seen its view.  A batch of any other stranger is late, and is dropped.
 - A message to or from a home that was sent in a view that we have not seen is kept, and so
   are all such messages after it on the same link, until we have seen that view.
 - Messages to ourselves take the same way as others, without a link.
-- When a link is full, no new requests are made; what others ask for is still answered.
+- When a link is full, no new requests are made; requests of others are still answered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from peerlock.node.links import Link
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
 
-# Beyond so many batches of members that we have not seen, we take no more.
+# The number of batches that are kept of members that we have not seen.
 EARLY = 1_000
 
 OF_HOMES: frozenset[type] = frozenset(HomeMessage.__args__)
@@ -175,8 +175,8 @@ class Mail:
         return member in self._members
 
     @property
-    def has_links(self) -> bool:
-        return bool(self._links)
+    def is_settled(self) -> bool:
+        return all(link.is_settled for link in self._links.values())
 
     @property
     def others(self) -> frozenset[MemberId]:

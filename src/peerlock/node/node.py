@@ -1,19 +1,20 @@
 """A lock node: inputs in, messages and grants out, no I/O, no clock of its own.
 
-Its host tells it what happens: `see` a view, `receive` a batch, a connection is there,
-a user calls `acquire`, `give_up`, `release`; `turn` when all that was at hand is done, and
-`tick` about once a second.  After each input the host takes the batches to send (`drain`).
+Its host notifies it of what happens: `see` a view, `receive` a batch, a connection is
+there, a user calls `acquire`, `give_up`, `release`; `turn` when all that was at hand is
+done, and `tick` about once a second.  After each input the host takes the batches to send
+(`drain`).
 
-A name's way to a grant:
-  1. the first local user makes this node ask the name's home to take it into the circle of
-     those that use the name (`Open`);
-  2. the home forms the circle anew, and says who is in it and on what terms (`Opened`); the
-     node makes its peer, and asks in it;
-  3. the peer is granted, and the first local waiter is let in.
+From the first request to a grant:
+  1. for the first local user, the node asks the name's home to add it to the circle of the
+     members that use the name (`Open`);
+  2. the home forms the circle anew, and announces its members and terms (`Opened`); the
+     node makes its peer, which requests;
+  3. the peer is granted, and so is the first local waiter.
 
 The parts: `Mail` (links, batches, back pressure), `Succession` (which member is the home
 of a name), `Homes` (the names whose home we are), `Circles` (our part in the names that we
-have open), `Turnstile` (which local users are let in), `Fences`.  Each file opens with the
+have open), `Turnstile` (which local users hold a lock), `Fences`.  Each file opens with the
 rules that it keeps.
 """
 
@@ -24,6 +25,7 @@ from math import inf
 from typing import Any
 
 from peerlock.core.peer import RemoteError
+from peerlock.node import snapshots
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, Wish
@@ -82,7 +84,7 @@ class Node:
             self._mail, self._circles, self.fences, clock, self.knobs, self.statistics
         )
         self.locks: dict[str, Lock] = self._circles.locks
-        # The quick ways have nothing in between.
+        # The fast paths have nothing in between.
         self.take = self._turnstile.take
         self.put_back = self._turnstile.put_back
         circles = self._circles
@@ -186,7 +188,7 @@ class Node:
         self.statistics.resent += resent if again else 0
 
     def turn(self) -> None:
-        """All that was at hand is done: let go of what nobody came back for."""
+        """All pending inputs are done: release what no user came back for."""
         self.check_lease()
         self._turnstile.turn()
         self._mail.work_off()
@@ -227,9 +229,9 @@ class Node:
         return False
 
     def lose_everything(self) -> None:
-        """We are out: whatever we hold may be somebody else's by now.
+        """This member is out: another process may hold what was held here.
 
-        Those who wait go on waiting, until we are in again.
+        Waiters keep waiting until it has joined again.
         """
         self.member = False
         self._mail.forget()
@@ -255,8 +257,8 @@ class Node:
 
     @property
     def idle(self) -> bool:
-        """No name is open here or at home here, and there was nothing to say to others."""
-        return not (self.locks or len(self.homes) or self._mail.has_links)
+        """No name is open here or at home here, and nothing is left to say to others."""
+        return not (self.locks or len(self.homes)) and self._mail.is_settled
 
     @property
     def has_something_to_say(self) -> bool:
@@ -283,7 +285,7 @@ class Node:
 
     @property
     def waits_for_view(self) -> bool:
-        """Somebody is in a view that we have not seen."""
+        """Another member is in a view that this one has not seen."""
         return self._mail.waits_for_view
 
     @property
@@ -321,13 +323,21 @@ class Node:
         return heir
 
     def remembers(self) -> dict[str, int]:
-        """How much of each kind we remember; none of it may grow for ever."""
+        """The size of each kind of state; none of it may grow without bound."""
         return {
             "locks": len(self.locks),
             "homes": len(self.homes),
             "links": self._mail.unacknowledged,
             "early": self._mail.kept,
         }
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that we remember, but for statistics; immutable, and equal if that is."""
+        return snapshots.snapshot(self)
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Remember that instead; those who hold and wait are copies of who did then."""
+        snapshots.restore(self, state)
 
     # Messages
 

@@ -1,6 +1,6 @@
-"""Being a member: joining, renewing, losing and regaining it, and reaching the others.
+"""Membership: joining, renewing, losing and regaining it, and reaching other members.
 
-Presence is as pure as the node that it keeps in the cluster.  Its host tells it what
+Presence is as pure as the node that it keeps in the cluster.  Its host notifies it of what
 happens: an answer or an error of the membership engine, a connection that is up or down, a
 dial that failed, a view that another member has seen, a step that failed, and `wake` at the
 time `wake_at`.  After each input the host carries out the effects (`drain`): a question for
@@ -12,30 +12,32 @@ The rules:
     calls for exactly one more, when the answer is here.
  2. *A lease is counted from before the question*, whenever its answer comes.  An error, and
     an answer about a former self, renew nothing.
- 3. *The node loses what it holds a margin before others can have it*: its own deadline is a
-    margin earlier than the engine's, and presence wakes up at that time.
- 4. *Who joins gives up its former place.*  A process that has just told users that they
-    lost something joins again a margin later, or when the former lease is over.
+ 3. *The node loses what it holds a margin before others can acquire it*: its own deadline
+    is a margin earlier than the engine's, and presence wakes up at that time.
+ 4. *A process that joins gives up its former place.*  If it has just told users of a loss,
+    it joins again a margin later, or when the former lease is over.
  5. *A pause of the whole machine shows in the wall clock.*  Between machines, a lease is
     shortened by as much as the wall clock has gained on the lease clock since the question,
     and is renewed at once.  On one machine, all members stood still together.
- 6. *A change disturbs few.*  A process that joins tells nobody: whoever it talks to looks
-    by itself.  One that puts another out tells the elders, who keep the homes of names; one
-    that leaves tells those of them to whom it is connected.  All others see the new view
-    when a message comes that was sent in it, or when they renew.  A view that is heard
-    while the process is out is kept until it has joined: joining may have been answered
-    with an older one.
-    Numbers for fences are reserved first, and used if a view that is read afterwards is
-    still the node's (see `node/fences.py`).
+ 6. *A change disturbs few.*  A process that joins notifies no member: members that it talks
+    to read the view by themselves.  A member that removes another notifies the elders,
+    which keep the homes of names; one that leaves notifies those of them that it is
+    connected to.  All others see the new view when a message comes that was sent in it, or
+    when they renew.  A view that is heard while the process is out is kept until it has
+    joined: joining may have been answered with an older one. Numbers for fences are
+    reserved first, and used if a view that is read afterwards is still the node's (see
+    `node/fences.py`).
  7. *A member that cannot be reached* is dialled again after a pause, which doubles up to a
     bound, for as long as it is a member; and the engine is asked whether it, by name, is
     dead, unless the engine tells of that by itself.  A member that accepts connections and
     closes them is treated alike.
  8. *Connections belong to one membership*: others know a process that joins again under
     another number, so its connections are made anew.
- 9. *The tick goes on*, whatever fails: the next one is set before anything else is done.  A
-    step that fails in the middle counts as the end of the lease, since nobody knows how
-    much of it was done.
+ 9. *Ticks never cease*, whatever fails: the next one is set before anything else is done. A
+    step that fails in the middle counts as the end of the lease, because it is not known
+    how much of it was done.
+10. *An idle member rests*: its ticks are far apart.  Its host calls `stir` when the node
+    was used or talked to meanwhile; an error of the engine ends the rest.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ from typing import NamedTuple, TypeVar
 from peerlock.node.node import Node
 from peerlock.node.views import MemberId, View
 
-# How often a member looks at the others when nothing calls for it, in seconds: one that
-# uses locks or is talked to, and one that is only there.
+# How often a member renews when nothing else calls for it, in seconds: a member that uses
+# locks or is talked to, and an idle one.
 POLL = 1.0
-POLL_IDLE = 3.0
+POLL_IDLE = 4.0
 
 # Seconds until a member that could not be reached is dialled again.
 RETRY = 0.001
@@ -167,6 +169,7 @@ class Presence:
         self.watching = watching
         self.between_machines = between_machines
         self.wake_at = inf
+        self.resting = False
         self.effects: list[Effect] = []
 
         self._address = ""
@@ -224,6 +227,7 @@ class Presence:
         for alarm in due:
             del self._alarms[alarm]
         if TICK in due:
+            self.resting = self._may_rest()
             self._alarms[TICK] = now + self._pace
         self.wake_at = min(self._alarms.values(), default=inf)
         self._look_at_clocks()
@@ -241,19 +245,28 @@ class Presence:
         self.node.tick()
         awaited, now = self.node.awaited - {self.node.me}, self.clock()
         self._awaited = {member: self._awaited.get(member, now) for member in awaited}
-        if not self._may_rest():
-            self.look()
+        self.look()
 
     @property
     def _pace(self) -> float:
-        return POLL if self.lease is None else min(POLL, self.lease / 5)
+        """Seconds from one tick to the next: two fit into a lease, or five."""
+        pace, share = (POLL_IDLE, 0.4) if self.resting else (POLL, 0.2)
+        return pace if self.lease is None else min(pace, self.lease * share)
 
     def _may_rest(self) -> bool:
-        """Until the next tick: we do nothing for others, and have looked not long ago."""
-        if self._reason or not self.node.member or not self.node.idle:
-            return False
-        rest = POLL_IDLE if self.lease is None else min(POLL_IDLE, self.lease / 3)
-        return self.clock() + self._pace <= self._asked_at[0] + rest
+        troubled = self._reason or self._fault
+        return self.node.member and self.node.idle and not troubled
+
+    @property
+    def must_stir(self) -> bool:
+        """The node is no longer idle, or the engine fails: the rest should be over."""
+        return self.resting and not self._may_rest()
+
+    def stir(self) -> None:
+        if self.must_stir:
+            self.resting = False
+            at = self.clock() + self._pace
+            self._set_alarm(TICK, min(self._alarms.get(TICK, at), at))
 
     def _set_alarm(self, alarm: Alarm, at: float) -> None:
         self._alarms[alarm] = at
@@ -346,13 +359,14 @@ class Presence:
             self.look()
 
     def failed(self, reason: str, gone: bool = False) -> None:
-        """gone: what the members share was taken away, and nobody is a member any more."""
+        """gone: the shared state was removed, and no process is a member any more."""
         question = self._asked
         if self._is_over():
             return
         self._reason = reason
         self._reserved = 0
         self._again = False
+        self.stir()
         if isinstance(question, Renew):
             self._suspects |= question.suspects
         if isinstance(question, Join):
@@ -363,7 +377,7 @@ class Presence:
         self._go_on()
 
     def _is_over(self) -> bool:
-        """The question is answered; whether nobody is interested in that any more."""
+        """The question is answered; returns whether the answer is obsolete."""
         self._asked = None
         return self._stopped
 
@@ -506,7 +520,7 @@ class Presence:
     # Faults and troubles
 
     def faulted(self, what: str) -> None:
-        """Something failed that nobody foresaw; we go on."""
+        """An unexpected error, which does not end the membership."""
         self.node.statistics.faults += 1
         self._fault, self._sound = what, False
 
@@ -524,7 +538,7 @@ class Presence:
 
     @property
     def trouble(self) -> str:
-        """What keeps us from working as we should; nothing if nothing does."""
+        """What prevents this member from working properly; empty if nothing does."""
         if self._fault:
             return f"an unforeseen fault, please report it: {self._fault}"
         return self._reason or self._hidden or self._unreachable() or self._silent()

@@ -1,13 +1,13 @@
-"""The register of members: who is in, and which numbers have been given.
+"""The register: the members, and the numbers that were given.
 
-This is what every engine keeps, whatever it keeps it in, as a pure value: each change makes
+Every engine keeps this, in whatever form, as a pure value: each change makes
 a new `Register`, and an engine publishes it in one step that all members see in one order.
 
 - A change of members is a new view.  Its number is higher than every number given before,
   and a member's id is the number of the view in which it joined: no id is given twice.
 - `reserve` gives out a block of numbers for fences without a new view.
-- The engine says who is out (`without`): the dead, whatever that means to it, and those
-  whose lease has ended (`ended`).  A register has no clock.
+- The engine decides which members are out (`without`): the dead, and those whose lease has
+  ended (`ended`).  A register has no clock.
 
 A `Table` is a register with its leases in one place, for engines whose every call is one
 step: members in one process, and the simulator.
@@ -99,7 +99,7 @@ class Table:
         now: float,
         is_dead: Callable[[Member], bool] = lambda member: False,
     ) -> tuple[float, bool]:
-        """Put out the dead and the silent; then stay until `deadline`, if still in.
+        """Remove dead and silent members; then renew until `deadline`, if still a member.
 
         Returns the deadline, or -inf if the caller is out; and whether anyone was put out.
         """

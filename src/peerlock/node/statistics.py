@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a node has counted since it was made, when you asked."""
+    """What a node has counted since it was made, at the time of the call."""
 
     grants: int
-    handed_over: int  # grants that needed nothing of the algorithm
-    waited: float  # seconds, all waits together
+    handed_over: int  # grants that needed no message
+    waited: float  # seconds, the sum of all waits
     lost: int
     views: int
     remote_errors: int
-    resent: int  # messages, over a new connection
-    faults: int  # of this node itself, which nobody foresaw
-    messages: Counter[str]  # sent, by what they are
+    resent: int  # messages that were sent again over a new connection
+    faults: int  # unexpected errors of this node itself
+    messages: Counter[str]  # sent messages, by type
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 Homes are chosen among the *elders*, the members that have been in for longest, by
 rendezvous hashing: every elder is rated for the name, and the highest rating wins.  So all
-members agree on a name's home as soon as they have seen the same view, an elder that goes
-takes only its own names with it, and a process that comes for a second becomes no home.
+members agree on a name's home as soon as they have seen the same view, an elder that leaves
+affects only its own names, and a process that joins for a second does not become a home.
 
 A *reign* is a time in which one member is the home of a name without a break; it is named
 by the number of the view in which it began.  Reigns are judged by the views that a member
@@ -11,7 +11,7 @@ has itself seen:
 
 - A home counts its reign from the view with which it became the home.
 - A member that has seen another home of a name takes nothing from reigns before that
-  (`floor`), whoever's they are.  A member that has not seen one has told no other home
+  (`floor`), of whichever member.  A member that has not seen one has told no other home
   anything, so it has nothing to fear from the older reign.
 - If a home has missed views in which it was not the home, members that have seen those say
   so, and it begins a new reign (`begin_anew`).
@@ -26,9 +26,9 @@ from peerlock.node.views import MemberId, View
 
 Elders = tuple[MemberId, ...]
 
-# One elder for so many members, but never more than that many elders.
+# One elder for each MEMBERS_PER_ELDER members, and at most MOST_ELDERS.
 MEMBERS_PER_ELDER = 8
-MOST_ELDERS = 8
+MOST_ELDERS = 4
 
 REMEMBERED = 64  # successions; nothing under way is older
 
@@ -76,7 +76,7 @@ class Succession:
         return True
 
     def forget(self) -> None:
-        """We are out; whoever we come back as has seen nothing yet."""
+        """This member is out; the member that it becomes next has seen nothing yet."""
         self._periods.clear()
 
     def begin_anew(self, view: View) -> None:

@@ -1,7 +1,7 @@
-"""On what terms a name is used: which algorithm, how many at once, shared or not.
+"""The terms of a name: the algorithm, the number of permits, shared or not.
 
 A user comes with a Demand.  The first demand for a name settles its Terms, for the whole
-cluster, until nobody has the name open any more.
+cluster, until no member has the name open.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from peerlock.algorithms.lookup import (
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, RemoteError
 
-# One lock for all needs is asked for without naming an algorithm; these serve it.  Why
-# these: see bench/choice.py and ARCHITECTURE.md.
+# These algorithms serve demands that do not name one; bench/choice.py compares them with
+# the others.
 LOCK = "naimi-trehel"
 SHARED_LOCK = "ricart-agrawala-readers-writers"
 SEMAPHORE = "raymond-k"
@@ -49,18 +49,18 @@ class Terms(NamedTuple):
 
 
 def demand(name: str | type[Peer] = "", permits: int = 0, shared: bool = False) -> Demand:
-    """A demand that makes sense; equal ones are one object.
+    """A valid demand; equal ones are one object.
 
     An algorithm from elsewhere is imported, and from then on known to this process.
 
     Other nodes refuse a message whose values are not of the very types that they expect,
-    and with it all that comes after: so True is no number here, and 1 becomes True.
+    and with it all that comes after: so True is not a number here, and 1 becomes True.
     """
     if type(name) is not str or type(permits) is not int or type(shared) is not bool:
         if isinstance(name, str):
             name = str.__str__(name)
         if shared not in (True, False):
-            raise UsageError(f"shared is True or False, unlike {shared!r:.50}")
+            raise UsageError(f"shared must be True or False, got {shared!r:.50}")
         permits, shared = plain_permits(permits), bool(shared)
     return _demand(name_between_nodes(name) if name != "" else "", permits, shared)
 
@@ -71,7 +71,7 @@ def plain_permits(permits: int) -> int:
             return index(permits)
     except TypeError:
         pass
-    raise UsageError(f"permits are a whole number, unlike {permits!r:.50}")
+    raise UsageError(f"permits must be a whole number, got {permits!r:.50}")
 
 
 @cache
@@ -81,11 +81,11 @@ def _demand(name: str, permits: int, shared: bool) -> Demand:
 
 
 def _must_be_possible(name: str, permits: int, shared: bool) -> None:
-    """Of an algorithm that this process has not asked for, those who have know the rest."""
+    """For an algorithm that this process has not asked for, other members know the rest."""
     if permits and shared:
-        raise UsageError("a semaphore is not shared: leave out one of the two")
+        raise UsageError("a semaphore cannot be shared: omit permits or shared")
     if not 0 <= permits <= MOST_PERMITS:
-        raise UsageError(f"permits must be from 1 to {MOST_PERMITS:,}, not {permits}")
+        raise UsageError(f"permits must be 1 to {MOST_PERMITS:,}, got {permits}")
     if name and not is_strange(name):
         need = "semaphore" if permits else "shared lock" if shared else "lock"
         if need not in serves(name):
@@ -94,14 +94,14 @@ def _must_be_possible(name: str, permits: int, shared: bool) -> None:
 
 
 def settle(wanted: Demand, start: int) -> Terms:
-    """The terms for a name that nobody has open."""
+    """The terms for a name that no member has open."""
     usual = SEMAPHORE if wanted.permits else SHARED_LOCK if wanted.shared else LOCK
     chosen = wanted.algorithm or usual
     return Terms(chosen, wanted.permits, bool(wanted.algorithm), start)
 
 
 def objection(wanted: Demand, terms: Terms) -> str:
-    """Why what is wanted does not go with how the cluster uses the name, or nothing."""
+    """Why the demand conflicts with the terms of the name; empty if it does not."""
     if bool(wanted.permits) != bool(terms.permits):
         kinds = ("a lock", "a semaphore")
         use, want = kinds[bool(terms.permits)], kinds[bool(wanted.permits)]
@@ -120,14 +120,14 @@ def objection(wanted: Demand, terms: Terms) -> str:
 
 
 def must_switch(wanted: Demand, terms: Terms) -> bool:
-    """A reader comes to a lock that so far needed no algorithm with readers."""
+    """Whether a reader comes to a lock whose algorithm has no readers."""
     if not wanted.shared or terms.permits or terms.named:
         return False
     return "shared lock" not in serves(terms.algorithm)
 
 
 def must_be_possible(wanted: Demand) -> None:
-    """What another node's user wants, which that node should have looked at."""
+    """The demand of another node's user, which that node should have validated."""
     try:
         _must_be_possible(*wanted)
     except UsageError as error:
@@ -154,7 +154,7 @@ class Blueprint(NamedTuple):
 @lru_cache(maxsize=1_000)
 def blueprint(terms: Terms, members: int) -> Blueprint:
     entry = known(terms.algorithm)
-    assert entry is not None  # or nobody would take part
+    assert entry is not None  # otherwise no member would take part
     peer = entry.peer
     settings: dict[str, Any] = {}
     if terms.permits:

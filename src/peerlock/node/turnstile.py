@@ -1,15 +1,15 @@
-"""The turnstile: which local users are let in by the grants to our peers, and for how long.
+"""The turnstile: which local users hold the lock by the grants to our peers, and how long.
 
 - A node runs one peer for a lock and k peers for a semaphore with k permits, so that a
   single process can use all of them.  A *slot* is a peer, and the users that are in by it.
 - While its peer holds the lock, the node may hand it from one local user to the next, and a
   user that comes back before the node's next turn takes it again without any work (`take`).
   Both are bounded, by count and by time.
-- When a bound is reached, the peer releases, and asks again only a turn later: in between,
-  the node has heard what others want.
-- Local users are let in in the order in which they came.
-- In a new epoch, what is held is asked for again first (`enter`); we ask for those that
-  wait when it is our turn, or when everybody may (`node/circles.py`).
+- When a bound is reached, the peer releases, and requests again only a turn later: in
+  between, the node has received the requests of others.
+- Local users acquire the lock in the order in which they came.
+- In a new epoch, what is held is requested again first (`enter`); the node requests for its
+  waiters when it is its turn, or when all members may (`node/circles.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from peerlock.node.wire import Probe, Probed
 
 
 class NotHeld(RuntimeError):
-    """Release of what is not held: never was, was released already, or is lost."""
+    """The lock is not held: it never was, was released before, or is lost."""
 
 
 class Turnstile:
@@ -54,7 +54,7 @@ class Turnstile:
         statistics: Counts,
     ) -> None:
         self.deadline = inf  # when our lease ends, on our clock
-        self.lost_at = -inf  # when users were last told that they lost something
+        self.lost_at = -inf  # when users were last told of a loss
         self.open_for_business = False  # we are a member
         self.marked: list[Lock] = []  # to be looked at in the next turn
         self.resting: list[Lock] = []  # to be asked for in the next turn
@@ -79,7 +79,7 @@ class Turnstile:
         self.serve(lock)
 
     def take(self, name: str, waiter: Waiter) -> bool:
-        """The quick way, for a lock that is here and free; False: go the other one."""
+        """The fast path, for a lock that is here and free; False: use the other one."""
         lock = self._locks.get(name)
         if lock is None or waiter.demand is not lock.agreed:
             return False
@@ -105,7 +105,7 @@ class Turnstile:
         return True
 
     def put_back(self, waiter: Waiter) -> bool:
-        """The quick way to release, where nobody waits here; False: go the other one.
+        """The fast path to release, if no user waits here; False: use the other one.
 
         Nothing follows for the host: a turn is due already, and lets go of the lock if
         nobody has come back for it.
@@ -214,7 +214,7 @@ class Turnstile:
             if slot is None or not holder.demand.shared:
                 slot = next(slots)
                 self._request(slot, holder.demand.shared)
-                slot.started = True  # and nothing left: whoever waits must ask
+                slot.started = True  # and nothing left: waiters must request
             holder.slot = slot
             slot.users += 1
 
@@ -242,7 +242,7 @@ class Turnstile:
             self.serve(lock)
 
     def lose_everything(self) -> None:
-        """Whatever is held may be somebody else's by now."""
+        """Another process may hold what was held here."""
         self.open_for_business = False
         self.marked.clear()
         self.resting.clear()
@@ -262,7 +262,7 @@ class Turnstile:
     # Letting in
 
     def serve(self, lock: Lock) -> None:
-        """Let in whom we can, and ask for those who remain."""
+        """Grant to as many users as possible, and request for those that remain."""
         if lock.stage is not OPEN:
             if lock.stage is Stage.SHUT and lock.waiters and self.open_for_business:
                 self._circles.open(lock, lock.waiters[0].demand)
@@ -280,7 +280,7 @@ class Turnstile:
                     lock.free = slot
                 self._mark(lock)
         if not lock.holders and lock.unused:
-            self._circles.rest(lock)
+            self._circles.rest(lock, used=False)
 
     def _mark(self, lock: Lock) -> None:
         if not lock.marked:
@@ -330,7 +330,7 @@ class Turnstile:
             if slot.here and slot.left and slot.shared == shared:
                 if slot.users and not shared:
                     continue
-                # Whoever comes first after a grant is let in, however late it is.
+                # The first user after a grant is granted, however late it is.
                 if slot.left == self._knobs.hand_overs or self._clock() < slot.until:
                     return slot
         return None
@@ -386,7 +386,7 @@ class Turnstile:
                     slot.resting = True
                     self.resting.append(lock)
         if not lock.waiters and lock.unused:
-            self._circles.rest(lock)
+            self._circles.rest(lock, used=True)
 
     def _release_peer(self, slot: Slot) -> None:
         slot.here = False

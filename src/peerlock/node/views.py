@@ -1,7 +1,7 @@
-"""Who takes part: views, which a membership engine numbers.
+"""Views: the lists of members, numbered by a membership engine.
 
 All nodes see the same views in the same order; some may be skipped.  A member's number is
-never given twice: who comes back comes back as somebody else.
+never used twice: a process that joins again is another member.
 """
 
 from __future__ import annotations

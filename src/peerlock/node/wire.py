@@ -1,4 +1,4 @@
-"""What nodes say to one another.
+"""The messages between nodes.
 
 Three kinds of messages:
 
@@ -32,7 +32,7 @@ NEVER = Epoch(0, 0)
 
 
 class Open(NamedTuple):
-    """To the home: take me into the circle of this name, on these terms if it is new."""
+    """To the home: add me to the circle of this name, on these terms if it is new."""
 
     view: int
     name: str
@@ -57,12 +57,12 @@ class Formed(NamedTuple):
     epoch: Epoch  # the one that is being formed
     stays: bool  # I want to be in the circle
     holds: bool
-    waited: float  # seconds, by the first that waits here; below 0: nobody does
+    waited: float  # seconds, by the first waiter here; below 0: there is none
 
 
 class Opened(NamedTuple):
     """From the home: an epoch begins.  Holders enter and waiters ask in the given order,
-    then everybody may."""
+    then all members may."""
 
     view: int
     name: str
@@ -74,7 +74,7 @@ class Opened(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """From the home: the cluster uses this name in another way."""
+    """From the home: the cluster uses this name on other terms."""
 
     view: int
     name: str
@@ -141,14 +141,14 @@ class Next(NamedTuple):
 
 
 class Go(NamedTuple):
-    """From the first and from the last in that order: everybody may ask."""
+    """From the first and from the last in that order: all members may request."""
 
     name: str
     epoch: Epoch
 
 
 class Probe(NamedTuple):
-    """Is anybody over there in, or waiting?  From a user that would not wait."""
+    """Does any user hold or wait there?  From a user that does not want to wait."""
 
     name: str
 

@@ -1,1 +1,1 @@
-"""Quorum systems: who asks whom, and what that is worth."""
+"""Quorum systems: which nodes a node asks, with load, resilience and availability."""

@@ -1,8 +1,8 @@
-"""Quorum agreements (Q, Q⁻¹): whom a node asks, and whom it tells what it has got.
+"""Quorum agreements (Q, Q⁻¹): which nodes a node asks, and which it tells of having it.
 
 Each set of Q meets each set of Q⁻¹, while two sets of Q need not meet.  Node i asks its
 request set R_i of Q, and tells its acquired set A_i of Q⁻¹ when it has what it asked for:
-so somebody whom i asks hears of j, whoever of them comes first.  H. Garcia-Molina and
+so a node that i asks also hears of j, in whichever order.  H. Garcia-Molina and
 D. Barbará, "How to Assign Votes in a Distributed System", 1985; here after the survey of
 Velazquez, which uses them for the algorithm of Mizuno, Neilsen and Rao.
 """
@@ -49,7 +49,7 @@ class QuorumAgreement:
     def agreeing(self) -> bool:
         """Every request set has a node in common with every acquired set of another node.
 
-        Whoever has got something need not be asked whether it has.
+        A node that has it need not be asked whether it has.
         """
         everybody = (1 << self.nodes) - 1
         told_by = membership_of(self.acquired, self.nodes + 1)
@@ -60,7 +60,7 @@ class QuorumAgreement:
 
     @cached_property
     def entry(self) -> QuorumSystem:
-        """Who has to be up for an entry: those of a set of Q and of a set of Q⁻¹."""
+        """The nodes that must be up for an entry: a set of Q and a set of Q⁻¹."""
         known = self.known_entry or entries(self.request, self.acquired)
         return replace(known, kind=f"agreement:{self.kind}")
 
@@ -122,7 +122,7 @@ def _row(i: NodeId, n: int, width: int) -> Quorum:
 
 @lru_cache
 def suzuki_kasami(n: int) -> QuorumAgreement:
-    """Ask all others, tell nobody else."""
+    """Ask all others, tell none."""
     _require_a_node(n)
     members = range(1, n + 1)
     others = tuple(tuple(j for j in members if j != i) for i in members)

@@ -1,10 +1,11 @@
-"""How likely it is that a quorum is left, if each node is up with a probability p.
+"""Availability: the probability that a quorum is left, if each node is up with probability
+p.
 
-Exactly, if it can be counted how many sets of nodes contain a quorum: some constructions
-know it, as any majority will do and not only those in their table; otherwise by deciding
-one node after the other, or by adding up votes.  Where that takes too long, by trial: each
-node draws a number and is up if that is less than p, so that one trial tells from which p
-on a quorum is left.
+It is exact if the sets of nodes that contain a quorum can be counted: some constructions
+know their number, because any majority is enough and not only those in their table;
+otherwise by deciding one node after the other, or by adding up votes.  Where that takes too
+long, it is estimated by trials: each node draws a number and is up if that is less than p,
+so that one trial gives the p from which a quorum is left.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.hitting import OutOfEffort
 from peerlock.quorums.weighted import WeightedVotes, survivals
 
-EFFORT = 800_000  # pairs of quorums looked at before counting is given up: a second or two
+EFFORT = 800_000  # pairs of quorums before counting is given up: a second or two
 TRIALS = 2_000
+FEW = 13  # nodes, of whose sets each can be looked at
 
 Counts = tuple[int, ...]  # counts[k]: the sets of k nodes that contain a quorum
 
@@ -48,7 +50,7 @@ class Availability:
         return fsum(float(c) * p**k * q ** (n - k) for k, c in enumerate(self.counts) if c)
 
     def standard_error(self, p: float) -> float:
-        """Of the trials; not zero even if all of them came out alike."""
+        """Of the trials; not zero even if all of them had the same result."""
         if self.exact:
             return 0.0
         trials = len(self.thresholds)
@@ -71,6 +73,16 @@ def counted(system: QuorumSystem, effort: int) -> Counts:
     if isinstance(system, WeightedVotes):
         return survivals(system.votes, effort)
     return Counting(effort).count(system)
+
+
+def one_by_one(is_left: Callable[[Nodes], bool], nodes: int, spare: int = 0) -> Counts:
+    """Every set of so many nodes is looked at, if these are few; some more are spare."""
+    if nodes > FEW:
+        raise OutOfEffort
+    counts = [0] * (nodes + 1)
+    for up in range(0, 2 << nodes, 2):
+        counts[up.bit_count()] += is_left(up)
+    return spread(counts, spare)
 
 
 class Counting:
@@ -139,16 +151,10 @@ def added(a: Sequence[int], b: Sequence[int]) -> Counts:
 
 
 def by_trial(system: QuorumSystem, trials: int, seed: int) -> tuple[float, ...]:
-    rng, left = Random(seed), leaving(system)
-    return tuple(sorted(one_trial(system.nodes, left, rng) for _ in range(trials)))
-
-
-def leaving(system: QuorumSystem) -> Callable[[Nodes], bool]:
-    """Whether those that are up contain a quorum."""
-    if isinstance(system, WeightedVotes):
-        return lambda up: system.wins(nodes_in(up))
-    quorums = sorted(system.essential, key=int.bit_count)
-    return lambda up: any(quorum & up == quorum for quorum in quorums)
+    rng = Random(seed)
+    return tuple(
+        sorted(one_trial(system.nodes, system.is_left, rng) for _ in range(trials))
+    )
 
 
 def one_trial(nodes: int, left: Callable[[Nodes], bool], rng: Random) -> float:

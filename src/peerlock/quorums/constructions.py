@@ -1,4 +1,4 @@
-"""Quorum systems: whom each node has to ask, so that any two askers share an arbiter.
+"""Quorum systems: the nodes that each node asks, so that any two quorums share a node.
 
 Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", 1985: node i
 asks the set S_i, and any two of these sets meet.  The constructions are his: the
@@ -39,17 +39,20 @@ class QuorumSystem:
     """Nodes are 1..N; `quorums[i - 1]` is S_i, ascending.
 
     `known_resilience` is set by constructions that know theirs by proof.  A majority
-    must: the table shows the one that each node asks, while any other would do too.
+    must: the table shows the quorum that each node asks, but any other is enough, too.
     """
 
     kind: str
     quorums: tuple[Quorum, ...]
     known_resilience: int | None = field(default=None, repr=False, compare=False)
 
-    # Likewise the least load of a busiest node, and of the sets of k = 0, 1, … nodes how
-    # many contain a quorum.
+    # Likewise the least load of a busiest node; of the sets of k = 0, 1, … nodes how many
+    # contain a quorum; and whether a set of nodes does, where the table has not all.
     known_optimal_load: Fraction | None = field(default=None, repr=False, compare=False)
     known_survivals: Callable[[], tuple[int, ...]] | None = field(
+        default=None, repr=False, compare=False
+    )
+    known_left: Callable[[Nodes], bool] | None = field(
         default=None, repr=False, compare=False
     )
 
@@ -106,6 +109,16 @@ class QuorumSystem:
         """Of our kinds, only planes of 134 nodes or more with n ≤ q² fall short of it."""
         return self._resilience[1]
 
+    def is_left(self, up: Nodes) -> bool:
+        """Whether those that are up contain a quorum."""
+        if self.known_left is not None:
+            return self.known_left(up)
+        return any(quorum & up == quorum for quorum in self._narrow_first)
+
+    @cached_property
+    def _narrow_first(self) -> tuple[Nodes, ...]:
+        return tuple(sorted(self.essential, key=int.bit_count))
+
     @cached_property
     def _resilience(self) -> tuple[int, bool]:
         if self.known_resilience is not None:
@@ -151,7 +164,7 @@ def projective_plane(order: int) -> QuorumSystem:
 @lru_cache
 def plane(n: int) -> QuorumSystem:
     """The projective plane of n points, or else what Maekawa's Method 1 makes of it."""
-    _require_a_node(n)
+    require_a_node(n)
     if n == 1:
         return QuorumSystem("plane", ((1,),), known_resilience=0)
     order = next(q for q in count(1) if q * q + q + 1 >= n and (q == 1 or prime_power(q)))
@@ -219,7 +232,7 @@ def grid(n: int) -> QuorumSystem:
     full rows and all full columns.  The fewest are one for each full row, the last of
     them where it completes the short row: one failure less is safe.
     """
-    _require_a_node(n)
+    require_a_node(n)
     width = isqrt(n - 1) + 1
     quorums = tuple(_row_and_column(i, n, width) for i in range(1, n + 1))
     return QuorumSystem("grid", quorums, known_resilience=n // width - 1)
@@ -238,7 +251,7 @@ def majority(n: int) -> QuorumSystem:
 
     Any majority will do, so a quorum is left as long as a majority is.
     """
-    _require_a_node(n)
+    require_a_node(n)
     twice_around = [*range(1, n + 1)] * 2
     size = n // 2 + 1
     quorums = tuple(tuple(sorted(twice_around[i : i + size])) for i in range(n))
@@ -248,6 +261,7 @@ def majority(n: int) -> QuorumSystem:
         known_resilience=(n - 1) // 2,
         known_optimal_load=Fraction(size, n),
         known_survivals=lambda: tuple(comb(n, k) * (k >= size) for k in range(n + 1)),
+        known_left=lambda up: up.bit_count() >= size,
     )
 
 
@@ -258,6 +272,16 @@ KINDS: Mapping[str, Callable[[int], QuorumSystem]] = {
 }
 
 
-def _require_a_node(n: int) -> None:
+def require_a_node(n: int) -> None:
     if n < 1:
         raise ValueError(f"a quorum system needs at least one node, not {n}")
+
+
+def spared(quorums: Sequence[Quorum], n: int) -> tuple[Quorum, ...]:
+    """The same for n nodes: one beyond the construction asks itself and another's quorum.
+
+    No quorum needs it, and what any two quorums share they share still.
+    """
+    beyond = range(len(quorums) + 1, n + 1)
+    more = ((*quorums[j % len(quorums)], j) for j in beyond)
+    return (*quorums, *more)

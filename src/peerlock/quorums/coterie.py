@@ -1,4 +1,4 @@
-"""k-coteries: whom each node has to ask, so that at most k have all whom they asked.
+"""k-coteries: the nodes that each node asks, so that at most k nodes have all they asked.
 
 H. Kakugawa, S. Fujita, M. Yamashita, T. Ae, "Availability of k-Coterie", 1993; here after
 the survey of Velazquez.  A k-coterie is a set of quorums with three properties:
@@ -9,7 +9,7 @@ the survey of Velazquez.  A k-coterie is a set of quorums with three properties:
   * minimality: no quorum contains another one.
 
 The survey asks of the one more only that it misses *one* of the h.  With k = 3 the quorums
-{1}, {2, 3}, {2, 4}, {3, 4} would pass, and no three of them can be had at once.
+{1}, {2, 3}, {2, 4}, {3, 4} would pass, and no three of them are disjoint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def k_coterie(n: int, k: int) -> QuorumSystem:
 
     Two quorums meet if and only if they are of one group.  So any k+1 of them meet
     somewhere, and fewer than k leave a group free.  The groups differ by one node at most.
-    With more permits than nodes, each node is its own group, and nobody ever waits.
+    With more permits than nodes, each node is its own group, and no node ever waits.
 
     The k-majorities, any ⌈(n+1)/(k+1)⌉ nodes, are larger, and are not always a k-coterie:
     for n = 8 and k = 3 that is 3 nodes, and no three such sets are disjoint.

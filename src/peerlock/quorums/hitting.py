@@ -14,7 +14,7 @@ from operator import itemgetter, or_
 from peerlock.core.bits import Nodes, bits, nodes_in
 from peerlock.core.peer import NodeId
 
-EFFORT = 3_500_000  # candidates looked at before a search gives up: about two seconds
+EFFORT = 3_500_000  # candidates before a search gives up: about two seconds
 ROUNDING = 1e-9  # more than the errors in a sum of shares can add up to
 
 Candidate = tuple[int, NodeId, int]  # in how many unmet quorums, who, in which ones

@@ -1,10 +1,10 @@
-"""Information structures: whom a node asks, and whom it tells that it has left.
+"""Information structures: which nodes a node asks, and which it informs after leaving.
 
 B. A. Sanders, "The Information Structure of Distributed Mutual Exclusion Algorithms",
 1987: node i asks the nodes of its request set R_i and informs those of its informing set
 I_i when it leaves.  So node k knows of the nodes in its status set, those that inform it,
 whether they are inside.  Ricart and Agrawala's algorithm and Maekawa's are two extremes:
-ask all and inform nobody else, or ask few and inform the same.
+ask all and inform no other node, or ask few and inform the same.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class InformationStructure:
         return tuple(j for j, informed in enumerate(self.informing, 1) if node in informed)
 
     def messages(self, node: NodeId) -> int:
-        """What an entry that nobody contests costs: REQUESTs, permissions, RELEASEs."""
+        """The cost of an entry without contention: REQUESTs, permissions, RELEASEs."""
         informed = set(self.informing_set(node)) - {node}
         asked = set(self.request_set(node)) - {node}
         return len(informed) + 2 * len(asked)
@@ -55,14 +55,14 @@ class InformationStructure:
     def excluding(self) -> bool:
         """Of any two nodes one learns of the other in time.
 
-        Whoever is informed was asked; and any two nodes inform a common third one, or each
-        asks the other and knows about itself.
+        Each node that is informed was asked; and any two nodes inform a common third one,
+        or each asks the other and knows about itself.
         """
         return self.asked_first and self.learning
 
     @cached_property
     def asked_first(self) -> bool:
-        """Whoever is informed was asked."""
+        """Each node that is informed was asked."""
         sets = zip(self.informing, self.request, strict=True)
         return all(set(informed) <= set(asked) for informed, asked in sets)
 
@@ -78,7 +78,7 @@ class InformationStructure:
 
     @cached_property
     def entry(self) -> QuorumSystem:
-        """Who has to be up for an entry: those of a request set and of an informing set."""
+        """The nodes that must be up for an entry: a request set and an informing set."""
         known = self.known_entry or entries(self.request, self.informing)
         return replace(known, kind=f"sanders:{self.kind}")
 

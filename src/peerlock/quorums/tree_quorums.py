@@ -23,7 +23,9 @@ from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache, reduce
 
+from peerlock.core.bits import Nodes
 from peerlock.core.peer import NodeId
+from peerlock.core.topology import Tree
 from peerlock.quorums.availability import Counts, added, multiplied
 from peerlock.quorums.constructions import Quorum, QuorumSystem
 
@@ -51,25 +53,45 @@ def way_down(node: NodeId, n: int) -> tuple[NodeId, ...]:
     return tuple(reversed(way))
 
 
-def tree_quorum(node: NodeId, n: int, down: Collection[NodeId] = ()) -> Quorum | None:
-    """Whom `node` asks while those `down` have failed, or None if no quorum is left.
+def tree_quorum(
+    node: NodeId, n: int, down: Collection[NodeId] = (), tree: Tree | None = None
+) -> Quorum | None:
+    """The nodes that `node` asks while `down` have failed; None if no quorum is left.
 
     It goes down to itself and on to a leaf.  Below a node under which some have failed it
     takes the way on which it has to ask fewest, its own one among equals.  The quorum is
-    in ascending order, as whoever is below a node has a higher number.
+    in ascending order.  The tree is the one above unless another is given, whose root is
+    node 1 then.
     """
-    return _Choice(node, n, down).below(1)
+    found = _Choice(node, n, down, tree).below(1)
+    return None if found is None else tuple(sorted(found))
 
 
 class _Choice:
-    def __init__(self, node: NodeId, n: int, down: Collection[NodeId]) -> None:
-        self.node, self.n, self.down = node, n, frozenset(down)
-        self.way = frozenset(way_down(node, n))
-        self.troubled = {j for gone in self.down for j in way_down(gone, n)}
+    def __init__(
+        self, node: NodeId, n: int, down: Collection[NodeId], tree: Tree | None
+    ) -> None:
+        self.node, self.n, self.down, self.tree = node, n, frozenset(down), tree
+        self.way = frozenset(self._way_down(node))
+        self.troubled = {j for gone in self.down for j in self._way_down(gone)}
+
+    def _children(self, node: NodeId) -> tuple[NodeId, ...]:
+        if self.tree is None:
+            return children(node, self.n)
+        up = self.tree.next_hop(node, 1) if node != 1 else 0
+        return tuple(j for j in self.tree.neighbours(node) if j != up)
+
+    def _way_down(self, node: NodeId) -> tuple[NodeId, ...]:
+        if self.tree is None:
+            return way_down(node, self.n)
+        way = [node]
+        while way[-1] != 1:
+            way.append(self.tree.next_hop(way[-1], 1))
+        return tuple(reversed(way))
 
     def below(self, root: NodeId) -> Quorum | None:
         """A quorum of the tree below `root`."""
-        branches = self._in_order(children(root, self.n))
+        branches = self._in_order(self._children(root))
         if root in self.down:
             return self._of_all(branches) if branches else None
         if not branches:
@@ -86,7 +108,7 @@ class _Choice:
             if quorum is None:
                 return None
             together += quorum
-        return tuple(sorted(together))
+        return tuple(together)
 
     def _in_order(self, branches: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
         """First the one towards our node; below it, even ones turn left, odd ones right."""
@@ -109,7 +131,15 @@ def tree_quorums(n: int) -> QuorumSystem:
         known_resilience=_fewest_to_break(1, n) - 1,
         known_optimal_load=_least_load(1, n),
         known_survivals=lambda: _survivals(1, n)[0],
+        known_left=lambda up: _is_left(1, n, up),
     )
+
+
+def _is_left(root: NodeId, n: int, up: Nodes) -> bool:
+    below = [_is_left(j, n, up) for j in children(root, n)]
+    if not below:
+        return bool(up >> root & 1)
+    return all(below) or (any(below) and bool(up >> root & 1))
 
 
 def _fewest_to_break(root: NodeId, n: int) -> int:
@@ -122,7 +152,7 @@ def _fewest_to_break(root: NodeId, n: int) -> int:
 
 
 def _least_load(root: NodeId, n: int) -> Fraction:
-    """Of the busiest node below it, if quorums are chosen as well as can be.
+    """Of the busiest node below it, if quorums are chosen optimally.
 
     With d children of least loads l_i, let the root be used with probability a, and child
     i with probability u_i: together d - (d-1)·a, as the root is used with one child and

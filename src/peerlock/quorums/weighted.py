@@ -1,17 +1,17 @@
 """Weighted votes: a quorum is any set of nodes that has more than half of all votes.
 
 D. K. Gifford, "Weighted Voting for Replicated Data", 1979.  Two such sets cannot be
-disjoint, so any two askers share an arbiter.  A node that is trusted more, or that is
+disjoint, so any two quorums share a node.  A node that is trusted more, or that is
 quicker to reach, is given more votes; one that has none is never asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from peerlock.core.bits import nodes_in
 from peerlock.core.peer import NodeId
 from peerlock.quorums.constructions import Quorum, QuorumSystem
 from peerlock.quorums.hitting import OutOfEffort
@@ -20,7 +20,7 @@ Votes = tuple[int, ...]  # votes[i - 1] are those of node i
 
 ENTRY = 100  # bytes that a count takes, however small it is
 UNIT = 2_500  # bytes of counts to a unit of effort
-AT_ONCE = 20  # of all the effort one part in so many may be in memory at a time
+AT_ONCE = 20  # at most one part in this many of all the effort is in memory at a time
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,11 @@ class WeightedVotes(QuorumSystem):
 
     votes: Votes = field(default=(), repr=False)
 
-    def wins(self, nodes: Iterable[NodeId]) -> bool:
-        return 2 * sum(self.votes[j - 1] for j in nodes) > sum(self.votes)
-
 
 def untied(n: int) -> Votes:
     """One vote each, and one more for node 1 if otherwise two halves could be equal."""
     if n < 1:
-        raise ValueError(f"votes are given to at least one node, not {n}")
+        raise ValueError(f"votes need at least one node, not {n}")
     return (1 if n % 2 else 2, *[1] * (n - 1))
 
 
@@ -45,24 +42,28 @@ def weighted(votes: Votes) -> WeightedVotes:
     """For each node itself and the fewest others that make it more than half.
 
     Those with most votes are the fewest.  Among equals node i takes those that follow it
-    round the ring, i+1, i+2, …, so that not all nodes ask the same ones.  Who has no vote
-    is in no quorum, not even in its own.
+    round the ring, i+1, i+2, …, so that not all nodes ask the same ones.  A node
+    without votes is in no quorum, not even in its own.
 
     Any set with more than half of all votes will do, so a quorum is left as long as more
     than half of the votes are; the worst is that the nodes with most votes fail first.
     """
     if any(vote < 0 for vote in votes):
-        raise ValueError("a node cannot have less than no vote")
+        raise ValueError("invalid votes: a node cannot have fewer than 0")
     if not any(votes):
-        raise ValueError("somebody must have a vote")
+        raise ValueError("invalid votes: at least one node must have a vote")
     quorums = tuple(_fewest(i, votes) for i in range(1, len(votes) + 1))
     return WeightedVotes(
-        "weighted", quorums, known_resilience=_survived(votes), votes=votes
+        "weighted",
+        quorums,
+        known_resilience=_survived(votes),
+        known_left=lambda up: 2 * sum(votes[j - 1] for j in nodes_in(up)) > sum(votes),
+        votes=votes,
     )
 
 
 def preference(node: NodeId, votes: Votes) -> tuple[NodeId, ...]:
-    """Whom `node` asks first: itself, then those with most votes; nobody without any."""
+    """The order in which `node` asks: itself, then those with most votes, none without."""
     ring = [*range(node + 1, len(votes) + 1), *range(1, node)]
     ring.sort(key=lambda j: -votes[j - 1])  # equals stay in the order of the ring
     return tuple(j for j in (node, *ring) if votes[j - 1])

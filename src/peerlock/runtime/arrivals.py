@@ -1,8 +1,9 @@
-"""What members have sent and the node has not received yet, for other threads to see.
+"""What members have sent and the node has not received yet, for other threads.
 
-A thread that takes a turn of the node (`api/driver.py`) first looks whether others want
-something.  What they sent is in a socket until the node's loop reads it; and while the loop
-waits for the interpreter, between reading and telling the node, it is in neither.
+A thread that takes a turn of the node (`api/driver.py`) first checks whether other members
+have sent something.  What they sent is in a socket until the node's loop reads it; and
+while the loop waits for the interpreter, between reading and telling the node, it is in
+neither.
 """
 
 from __future__ import annotations

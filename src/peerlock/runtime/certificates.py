@@ -5,9 +5,9 @@ A directory holds
   ca.pem, ca.key       the authority: what every host trusts, and what signs (kept safe)
   HOST.pem, HOST.key   a host's certificate and key, for this host only
 
-Keys are ECDSA on P-256: every OpenSSL that speaks TLS 1.3 takes it, in FIPS mode, too,
-which cannot be said of Ed25519.  A host's certificate is for both ends of a connection,
-as members dial one another.  Files are replaced in one step, and keys are never readable
+Keys are ECDSA on P-256: every OpenSSL with TLS 1.3 accepts it, also in FIPS mode, unlike
+Ed25519.  A host's certificate is for both ends of a connection, because members dial each
+other.  Files are replaced in one step, and keys are never readable
 by others, not even for a moment.
 
 To replace the authority without downtime: `renew_authority` puts a new one before the old
@@ -41,7 +41,7 @@ from peerlock.core.errors import UsageError
 
 AUTHORITY_DAYS = 3650
 HOST_DAYS = 365
-LONGEST_NAME = 64  # of a common name, says X.509
+LONGEST_NAME = 64  # of a common name, by X.509
 EARLIER = timedelta(hours=1)  # valid since: the hosts' clocks need not agree
 
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_-]+)*\.?", re.I)
@@ -49,7 +49,7 @@ HOST_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_-]+)*\
 
 @dataclass(frozen=True)
 class Shown:
-    """What a certificate says, for people."""
+    """The contents of a certificate, for people."""
 
     file: str
     kind: str  # authority, host
@@ -70,7 +70,7 @@ class Shown:
 def new_authority(
     directory: Path, days: int = AUTHORITY_DAYS, force: bool = False
 ) -> list[Path]:
-    """An authority, where there is none; with `force`, instead of the one that was."""
+    """Make an authority where there is none; with `force`, replace the old one."""
     files = [directory / "ca.pem", directory / "ca.key"]
     must_not_exist(files, force)
     write_authority(directory, days, [])
@@ -122,10 +122,10 @@ def issue(
     days: int = HOST_DAYS,
     force: bool = False,
 ) -> list[Path]:
-    """A certificate for who is dialled by this name, and by these addresses."""
+    """A certificate for the host with this name and these addresses."""
     must_be_positive(days)
     if host == "ca" or len(host) > LONGEST_NAME:
-        raise UsageError(f"{host!r} cannot be a host's name here; take another")
+        raise UsageError(f"invalid host name {host!r}: use another")
     files = [directory / f"{host}.pem", directory / f"{host}.key"]
     names = [alternative(name) for name in dict.fromkeys([host, *addresses])]
     must_not_exist(files, force)
@@ -160,7 +160,7 @@ def read_authority(
     try:
         key = load_pem_private_key(contents(path), None)
     except (ValueError, TypeError):
-        raise UsageError(f"{path} is no key without a password") from None
+        raise UsageError(f"{path} is not a key without a password") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise UsageError(f"{path} is not a key of ours")
     if key.public_key() != certificate.public_key():
@@ -168,7 +168,7 @@ def read_authority(
     return certificate, key
 
 
-# Looking at them
+# Showing them
 
 
 def show(path: Path) -> list[Shown]:
@@ -204,7 +204,7 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
         return x509.load_pem_x509_certificates(found)
     except ValueError:
         hint = "a key" if b"PRIVATE KEY" in found else "something else"
-        raise UsageError(f"{path} is no certificate but {hint}") from None
+        raise UsageError(f"{path} is not a certificate but {hint}") from None
 
 
 # Parts
@@ -217,7 +217,7 @@ def begun(
     try:
         until = now + timedelta(days=days)
     except OverflowError:
-        raise UsageError(f"{days} days are more than a calendar has") from None
+        raise UsageError(f"invalid --days {days}: too many for a date") from None
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -241,13 +241,13 @@ def common_name(name: x509.Name) -> str:
 
 
 def alternative(text: str) -> x509.GeneralName:
-    """An IP address as such, anything else as a host's name."""
+    """An IP address, or otherwise a host name."""
     try:
         return x509.IPAddress(ip_address(text))
     except ValueError:
         pass
     if not HOST_NAME.fullmatch(text):
-        raise UsageError(f"{text!r} is neither a host's name nor an IP address")
+        raise UsageError(f"{text!r} is neither a host name nor an IP address")
     return x509.DNSName(text)
 
 
@@ -289,7 +289,7 @@ def contents(path: Path) -> bytes:
 
 
 def write(path: Path, data: bytes, secret: bool = False) -> None:
-    """All of it or nothing, and a key is nobody else's from the first byte on."""
+    """All of it or nothing; a key is private from the first byte on."""
     beside = path.with_name(f".{path.name}.{token_hex(4)}")
     try:
         mode = 0o600 if secret else 0o644
@@ -315,4 +315,4 @@ def must_not_exist(files: list[Path], force: bool) -> None:
 
 def must_be_positive(days: int) -> None:
     if days < 1:
-        raise UsageError(f"a certificate is good for at least 1 day, not {days}")
+        raise UsageError(f"invalid --days {days}: use 1 or more")

@@ -71,7 +71,7 @@ class Refusal(msgspec.Struct, array_like=True, tag=5, frozen=True):
 
 
 class Foreign(NamedTuple):
-    """What is understood of a greeting in another version of the protocol."""
+    """What is known of a greeting in another version of the protocol."""
 
     version: int
 
@@ -120,7 +120,7 @@ Frame = Hello | Seen | Ask | Told | Refusal | Batch
 
 
 class Garbage(RemoteError):
-    """Bytes that are no frame of ours."""
+    """Bytes that are not a valid frame."""
 
 
 def encode(frame: Frame) -> bytes:

@@ -1,7 +1,7 @@
 """One connection: bytes become frames, and frames bytes.
 
 Until its other end is known (`welcome`), a connection takes nothing but a greeting of a few
-kilobytes, and has a buffer of that size: strangers may come in any number.
+kilobytes, and has a buffer of that size, because any number of strangers may connect.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTHING = memoryview(b"")
 
 class Listener(Protocol):
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
-        """One has come.  A RemoteError ends the connection."""
+        """A frame has arrived.  A RemoteError ends the connection."""
 
     def closed(self, connection: Connection) -> None:
         """It is gone."""
@@ -58,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = self._lost = False
         self.descriptor = -1  # of its socket
         self._encrypted = False
-        self.arrivals: Arrivals | None = None  # who wants to know of what comes
+        self.arrivals: Arrivals | None = None  # to be told of what arrives
         self.error: Exception | None = None  # that has ended it
         self.cut: Callable[[], None] | None = None  # ends what has not begun
         self.admits: Admits = lambda peer: True
@@ -185,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
             cut()
 
     def _end_unless_finished(self) -> None:
-        """Whoever refuses with a word wants it to arrive."""
+        """A refusal must arrive before the connection is closed."""
         if not self._ended:
             self.end()
 
@@ -204,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def give_up_descriptor(number: int) -> None:
-    """Let go of the file; the number stays taken, for somebody may still close it."""
+    """Release the file; the descriptor stays taken, because it may still be closed."""
     if number >= 0:
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(nothing, number, inheritable=False)

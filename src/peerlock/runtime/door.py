@@ -1,7 +1,7 @@
-"""The door: connections that were accepted, and whose other end has not said who it is.
+"""The door: accepted connections whose other end is not yet known.
 
-Strangers may come in any number.  They must not take all descriptors or all memory, and
-must not keep members out.  So:
+Any number of strangers may connect.  They must not use up descriptors or memory, and must
+not keep members out.  So:
 
  1. Until its other end has said something, a connection has no buffer and no TLS.
  2. A TLS handshake begins when the first byte of one has come.  At most SHAKING run at
@@ -13,9 +13,9 @@ must not keep members out.  So:
     more, and so does one from which a member has come.  Handshakes begin with the best
     prospects, and those with the worst are turned away first.  Among equals, a host with
     few connections comes first, and then the newest connection: the others are a flood, or
-    have waited for so long that their owners gave up.
- 5. A connection whose first frame is not good within PATIENCE seconds is ended.
- 6. One that is turned away is told that we are BUSY, if nothing was begun with it.
+    have waited for so long that their owners have given up.
+ 5. A connection without a valid first frame within PATIENCE seconds is ended.
+ 6. A connection that is turned away receives BUSY, if nothing was begun with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TICK = 0.001  # an event loop may be early by as much
 
 MOST_HOSTS = 1_000  # of members, which are remembered
 
-# A peer of another version tries again and again: trouble, until it has not for this long.
+# A peer of another version keeps trying: reported as trouble until it stops for this long.
 REMEMBERED = 30.0  # seconds
 
 BUSY = "it is busy with connections of strangers: try again, or keep them from its port"
@@ -149,7 +149,7 @@ class Door:
                     del self._hosts[next(iter(self._hosts))]
 
     def refuse(self, connection: Connection, foreign: Foreign) -> None:
-        """It speaks another version of the protocol; both sides shall know."""
+        """It speaks another version of the protocol; both sides report that."""
         caller = self._waiting.get(connection)
         where = f" at {caller.host}" if caller and caller.host else ""
         self._foreign = where, foreign.version, time.monotonic() + REMEMBERED
@@ -180,7 +180,7 @@ class Door:
         return prospects
 
     def abandon(self) -> None:
-        """In a forked child: those who wait are our parent's."""
+        """In a forked child: waiting connections belong to the parent."""
         for caller in self._waiting.values():
             give_up_descriptor(caller.peer.fileno())
 
@@ -268,7 +268,7 @@ class Door:
         connection.end()
 
     def _cut(self, connection: Connection, caller: Caller) -> None:
-        """End what is no connection yet.
+        """End a connection that is not complete yet.
 
         A handshake is not cancelled (some event loops then keep its socket): it fails.
         """

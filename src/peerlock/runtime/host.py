@@ -1,7 +1,7 @@
 """What a real process does for its node: sockets, timers, and questions to the engine.
 
-What to do, and when, is decided by the node and its presence, which are pure; a host tells
-them what happens and carries out what they want.  It has no policy of its own.
+The node and its presence, which are pure, decide what to do and when; a host notifies them
+of what happens and carries out their effects.  It has no policy of its own.
 
 Step, drain, then await: node and presence are stepped by one thread at a time, under
 `guard`, and never across an await.  Whatever follows from a step of the node is carried out
@@ -10,9 +10,9 @@ in other threads, and step the node there.  What follows they send themselves wh
 possible (`send_at_once`): to wake the loop for it would take longer than the message does.
 So whatever is sent to members is sent under `guard`, and in the order of the steps.
 
-Leases are counted on `membership.clock`, which goes on while the machine is suspended; the
-timers of event loops do not.  So a timer that is set is compared with the lease clock at
-every occasion, and set again by the difference.
+Leases are counted on `membership.clock`, which keeps running while the machine is
+suspended; the timers of event loops do not.  So a timer that is set is compared with the
+lease clock at every occasion, and set again by the difference.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        self._stepping = False  # who has the guard is in the middle of a step
+        self._stepping = False  # the owner of the guard is in the middle of a step
         self.transport = transport
-        self.address = ""  # where others reach us, once we have started
+        self.address = ""  # where other members reach this one, after the start
         self.describe = describe
         self.door = Door()
         self.on_renewal: Callable[[float], None] = lambda deadline: None
@@ -153,8 +153,8 @@ class Host:
     async def stop(self) -> None:
         """Leave properly; what is held is given back.
 
-        A caller that does not wait for that may be cancelled, and we leave all the same:
-        others would wait for a member that neither answers nor dies.
+        The caller may be cancelled; the member leaves nevertheless: otherwise others would
+        wait for a member that neither answers nor dies.
         """
         if not self._stopped and self.started:
             with self.guard:
@@ -174,16 +174,16 @@ class Host:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.sleep(0)  # whoever was on his way is here, before we close
+            await asyncio.sleep(0)  # pending connections are accepted before the close
             self._tell(await self._answered(question))
         except ClusterError:
-            pass  # they find out by themselves
+            pass  # they will notice by themselves
         finally:
             self._close()
             await self._part()
 
     async def _part(self) -> None:
-        """Until all has been said; who does not listen is not waited for."""
+        """Until everything was sent, except to members that do not read."""
         self._parted.clear()
         for grace in (PARTING, PARTING):
             if self._connections:
@@ -217,20 +217,21 @@ class Host:
             self.transport.abandon()
 
     def must_be_in(self) -> None:
-        """Under `guard`: those who wait when we leave are told, and nobody comes later."""
+        """Under `guard`: waiters are notified when the node leaves, and none comes
+        later."""
         if not self.started:
             raise ClusterError("the node has not joined: async with peerlock.join() …")
         if self._stopped or self._refusing:
             raise ClusterError("the node has left the cluster")
 
     def refuse_users(self) -> None:
-        """In any thread: nobody comes any more, though `stop` has not begun yet."""
+        """In any thread: no user is accepted any more, though `stop` has not begun yet."""
         with self.guard:
             self._refusing = self.started
 
     @property
     def trouble(self) -> ClusterError | None:
-        """What keeps us from working as we should, if anything does."""
+        """What prevents this member from working properly, if anything does."""
         trouble = self.presence.trouble
         if trouble:
             return ClusterError(trouble)
@@ -239,11 +240,11 @@ class Host:
     # Steps
 
     def step(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Of the node or its presence: whole, or it counts as none.
+        """A step of the node or its presence: completed, or counted as failed.
 
-        If it ends in the middle, by Ctrl-C or by a fault of ours, nobody knows how much of
-        it was done: the presence is told, and loses what the node holds.  A signal handler
-        that runs in the middle of one is refused.
+        If it ends in the middle, by Ctrl-C or by an internal error, it is not known how
+        much of it was done: the presence is told, and loses what the node holds.  A signal
+        handler that runs in the middle of a step is refused.
         """
         if self.in_our_step:
             raise Deadlock(INTERRUPTED)
@@ -270,7 +271,7 @@ class Host:
         return self._stepping and self.guard._is_owned()  # type: ignore[attr-defined]
 
     def flush(self) -> None:
-        """Carry out what the last step of the node led to; in the loop's thread."""
+        """Carry out the effects of the last step of the node; in the loop's thread."""
         node, lines, unreached = self.node, self._lines, []
         with self.guard:
             self._told_to_flush = False
@@ -289,6 +290,8 @@ class Host:
                 self.loop.call_soon(self.turn)
         for member in unreached:
             self._tell(self.presence.wanted, member)
+        if self.presence.must_stir:
+            self._tell(self.presence.stir)
         if node.waits_for_view:
             self._look_soon()
         elif node.wants_fences:
@@ -321,25 +324,25 @@ class Host:
     # For other threads, under `guard`
 
     def must_be_flushed(self) -> bool:
-        """Whether the loop must be told to, once: for a turn, or to send something."""
+        """Whether the loop must be told to, once: for a turn, to send, or to end a rest."""
         if self._told_to_flush:
             return False
         node = self.node
         turn = node.wants_turn and not self.turn_is_due
-        self._told_to_flush = turn or node.has_something_to_say
+        self._told_to_flush = turn or node.has_something_to_say or self.presence.must_stir
         return self._told_to_flush
 
     def send_at_once(self) -> bool:
         """What can be sent without the loop; whether the loop must be told to flush."""
-        node = self.node
-        if self._told_to_flush or not node.has_something_to_say:
+        node, must_stir = self.node, self.presence.must_stir
+        if self._told_to_flush or not (node.has_something_to_say or must_stir):
             return False
         for member, batch in node.drain():
             line = self._lines.get(member)
             rest = b"" if line is None else line.send_at_once(batch)
             if line is None or rest:
                 self._left_over.append((member, line, rest))
-        self._told_to_flush = bool(self._left_over)
+        self._told_to_flush = must_stir or bool(self._left_over)
         return self._told_to_flush
 
     def must_turn(self) -> bool:
@@ -352,7 +355,7 @@ class Host:
     # The presence
 
     def _tell(self, what: Callable[..., None], *arguments: Any) -> None:
-        """The presence what has happened, and carry out what follows from it."""
+        """Tell the presence what has happened, and carry out its effects."""
         self.step(what, *arguments)
         self._carry_out()
         if self.must_be_flushed():
@@ -364,7 +367,7 @@ class Host:
         for effect in effects:
             try:
                 CARRIERS[type(effect)](self, effect)
-            except Exception as error:  # the others are carried out all the same
+            except Exception as error:  # the others are carried out nevertheless
                 self._fault(f"{type(effect).__name__} cannot be carried out", error)
         self._set_timer(wake_at)
 
@@ -383,7 +386,7 @@ class Host:
         self._tell(self.presence.wake)
 
     def _mind_loss(self) -> None:
-        """If we are out, get in again; those who wait here still do."""
+        """If this process is out, join again; its waiters still wait."""
         if not self.node.member:
             self._look_soon()
 
@@ -403,7 +406,7 @@ class Host:
         self._spawn(self._ask(question))
 
     async def _ask(self, question: Question) -> None:
-        """The engine, and tell the presence what it says."""
+        """Ask the engine, and tell the presence its answer."""
         try:
             answer = await self._answered(question)
         except ClusterError as error:
@@ -443,7 +446,7 @@ class Host:
             if not connection.is_open:
                 raise ConnectionResetError
         except Exception as error:
-            if not isinstance(error, OSError | ValueError):  # an address may be nonsense
+            if not isinstance(error, OSError | ValueError):  # an address may be invalid
                 self._fault("a member could not be dialled", error)
             reason = words(error)
         if self._dialling.get(member) is not connection:  # it was hung up meanwhile
@@ -476,7 +479,7 @@ class Host:
             self._lines[effect.member].send(Seen(effect.view))
 
     def _be_found(self, effect: BeFound) -> None:
-        """Our socket may be gone; others could not reach us, and would wait for ever."""
+        """Our socket may be gone; other members could not connect, and would wait."""
         try:
             if self.transport.can_be_found():
                 self.step(self.presence.found)
@@ -508,7 +511,7 @@ class Host:
         elif type(frame) is Batch:
             node = self.node
             self.step(node.receive, sender, frame)
-            if node.calls_for_flush:
+            if node.calls_for_flush or self.presence.must_stir:
                 self.flush()
             if self.turn_is_due and self.arrivals is not None:
                 self._see_to_turn()
@@ -581,7 +584,7 @@ class Host:
             self._report("a task has failed", error)
 
     def _fault(self, what: str, error: Exception) -> None:
-        """Which nobody foresaw, and which leaves the node as it was."""
+        """An unexpected error that leaves the node as it was."""
         self._report(what, error)
         self.step(self.presence.faulted, repr(error))
 

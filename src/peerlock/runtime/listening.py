@@ -51,7 +51,7 @@ class Listening:
             self._arrive(peer)
 
     def hide(self) -> None:
-        """Those who come find the port, but are not accepted."""
+        """New connections reach the port, but are not accepted."""
         if not self._hidden:
             self._hidden = True
             for listening in self._sockets:

@@ -1,4 +1,4 @@
-"""What somebody who is no member can ask members."""
+"""Questions that a process can ask members without joining."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ CLOSED = (
 
 
 class Refused(ConnectionError):
-    """It is there, and does not want to talk with us."""
+    """It is there, but refuses to talk with this process."""
 
 
 class Busy(Refused):
-    """It has no time for us now."""
+    """It is busy."""
 
 
 class Asker:
     def __init__(self) -> None:
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.Future()
-        # The question may have been given up by then, and nobody misses the answer.
+        # The question may have been cancelled by then; the answer is ignored.
         self.answer.add_done_callback(lambda told: told.cancelled() or told.exception())
 
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
@@ -58,7 +58,7 @@ class Asker:
 
 
 async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, Any]:
-    """What goes on at a member, as it says; OSError if it does not."""
+    """The status of a member; raises OSError if it does not answer."""
     asker = Asker()
     connection = Connection(asker)
     connection.welcome()
@@ -67,7 +67,7 @@ async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, A
             await transport.connect(member.address, connection)
         except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
             raise refused(error) from None
-        except ValueError as error:  # an address may be nonsense
+        except ValueError as error:  # an address may be invalid
             raise OSError(str(error)) from None
         connection.send(Ask(VERSION, cluster))
         try:
@@ -79,7 +79,7 @@ async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, A
 async def answer_of(
     member: Member, cluster: str, transport: Transport
 ) -> dict[str, Any] | Refused | None:
-    """The same, but nothing goes wrong; None if it cannot be reached."""
+    """The same without exceptions; None if it cannot be reached."""
     try:
         return await ask(member, cluster, transport)
     except Refused as error:
@@ -89,10 +89,10 @@ async def answer_of(
 
 
 async def must_be_welcome(engine: Engine, transport: Transport) -> None:
-    """Who cannot talk with the members would hold them all up.
+    """A process that cannot talk with the members would block them.
 
     One that answers is enough; those that cannot be reached may be dead, and one that
-    hangs up may be about to leave.
+    closes the connection may be about to leave.
     """
     for attempt in range(ATTEMPTS_IF_BUSY):
         await asyncio.sleep(min(attempt / ATTEMPTS, 1.0))
@@ -108,7 +108,7 @@ async def must_be_welcome(engine: Engine, transport: Transport) -> None:
 async def refused_by_all(
     members: tuple[Member, ...], cluster: str, transport: Transport
 ) -> Refused | None:
-    """Why, if one does not talk with us, and nobody else does, either."""
+    """Why, if a member refuses to talk with us, and no other member does talk."""
     refusal = None
     tasks = [asyncio.create_task(answer_of(m, cluster, transport)) for m in members]
     try:
@@ -130,7 +130,7 @@ def refused(error: Exception | None) -> Refused:
 
 
 def words(error: Exception) -> str:
-    """Why somebody cannot be talked with."""
+    """Why a member cannot be talked with."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not to be trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

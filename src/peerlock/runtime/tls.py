@@ -1,13 +1,13 @@
-"""Both ends of a connection show a certificate of the cluster's authority, or it ends.
+"""Both ends of a connection present a certificate of the cluster's authority, or it ends.
 
-TLS 1.3 only, nobody but the given authorities is trusted, and sessions are not resumed:
-each connection is checked in full.  Whoever dials also checks that the certificate is for
+TLS 1.3 only; only the given authorities are trusted; sessions are not resumed: each
+connection is verified in full.  The dialling end also verifies that the certificate is for
 the host, or the IP address, that it dialled.
 
-A context looks at its files whenever a connection begins, and reads them again when they
-have changed: certificates and authorities are replaced without a restart, and the
-connections that there are go on.  While the files do not fit together (half of them have
-been replaced) the last ones that did are used.
+A context checks its files whenever a connection begins, and reads them again if they have
+changed: certificates and authorities are replaced without a restart, and existing
+connections continue.  While the files do not fit together (half of them have been replaced)
+the last ones that did are used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True)
 class Files:
-    """Who we are, and whom we trust: as `peerlock certs` makes them, or anybody else."""
+    """Our certificate, our key and the authorities, as `peerlock certs` makes them."""
 
     ca: Path
     certificate: Path
@@ -121,7 +121,8 @@ class Mutual:
         return server_context(self.files)
 
     def for_client(self) -> ssl.SSLContext:
-        """Always the same: to read the files takes milliseconds, to look at them none."""
+        """Always the same context: reading the files takes milliseconds, checking them
+        none."""
         if self._client is None:
             self._client = client_context(self.files)
         return self._client
@@ -138,12 +139,12 @@ def shake_hands(ours: ssl.SSLContext, theirs: ssl.SSLContext, host: str) -> None
 
 
 def server_context(files: Files) -> Context:
-    """For who listens: nobody without a certificate of our authorities gets a word."""
+    """For the listening end: a peer without a valid certificate gets no data."""
     return Context(files, ssl.PROTOCOL_TLS_SERVER, check_hostname=False)
 
 
 def client_context(files: Files, check_hostname: bool = True) -> Context:
-    """For who dials, and who must find whom it has dialled."""
+    """For the dialling end, which verifies the host that it has dialled."""
     return Context(files, ssl.PROTOCOL_TLS_CLIENT, check_hostname)
 
 
@@ -160,5 +161,5 @@ def can_read(path: Path) -> bool:
 
 
 def no_password() -> str:
-    """Otherwise OpenSSL would ask on the terminal, and everything would wait."""
+    """Otherwise OpenSSL would ask for a password on the terminal, and block."""
     return ""

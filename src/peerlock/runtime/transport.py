@@ -1,4 +1,4 @@
-"""How members reach one another: Unix sockets on one machine, TCP between many."""
+"""How members reach each other: Unix sockets on one machine, TCP between machines."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ SILENCE = {
 
 class Transport(Protocol):
     async def listen(self, accept: Accept) -> str:
-        """Let others connect; where they can reach us.  Again, if we cannot be found."""
+        """Listen; returns the address.  Called again if the socket was removed."""
 
     def can_be_found(self) -> bool:
         """Whether there is still something at our address."""
 
     async def connect(self, address: str, connection: Connection) -> None:
-        """To whoever is there; OSError if nobody is."""
+        """Connect to this address; raises OSError if no process listens there."""
 
     @property
     def trouble(self) -> ClusterError | None:
-        """Why others may not talk with us before long."""
+        """Why other members may soon refuse to talk with this one."""
 
     def hide(self) -> None:
-        """Let nobody new find us; who is on his way still gets in."""
+        """Accept no new connections; pending ones are still accepted."""
 
     def close(self) -> None:
-        """Let nobody else connect."""
+        """Stop listening."""
 
     def abandon(self) -> None:
-        """In a forked child: it is our parent who listens."""
+        """In a forked child: the parent listens."""
 
 
 class UnixSockets:
-    """In a directory that only this user can enter; others are refused all the same."""
+    """In a directory that only this user can enter; other users are refused as well."""
 
     def __init__(self, directory: Path) -> None:
         self.address = str(directory / f"{os.urandom(8).hex()}.sock")
@@ -122,7 +122,9 @@ class Tcp:
         self._host, self._port = host_and_port(listen)
         self._advertised = host_and_port(advertise) if advertise else None
         if self._advertised and self._advertised[0] in EVERYWHERE:
-            raise UsageError(f"{advertise!r} is no address that others could dial")
+            raise UsageError(
+                f"invalid advertise {advertise!r}: use an address that others can dial"
+            )
         self._near = near
         self._security = security
         self._server: Listening | None = None
@@ -153,12 +155,12 @@ class Tcp:
         if others or (found and all(found)):  # or all of us are on this machine
             return (others or found)[0]
         raise ClusterError(
-            "cannot find out by which address others reach this host: say it, with "
+            "cannot find out the address of this host for other members: give it with "
             "advertise (--advertise HOST:PORT)"
         )
 
     def can_be_found(self) -> bool:
-        return True  # nobody can take a port away
+        return True  # a port cannot be taken away
 
     async def connect(self, address: str, connection: Connection) -> None:
         host, port = host_and_port(address)
@@ -179,7 +181,7 @@ class Tcp:
         return self._security.trouble if self._security else None
 
     def hide(self) -> None:
-        """The port is still there, but nobody is let in any more."""
+        """The port is still open, but no connection is accepted any more."""
         if self._server is not None:
             self._server.hide()
 
@@ -193,10 +195,11 @@ class Tcp:
 
 
 class Security(Protocol):
-    """Who we are and whom we trust, as of now: files may have been renewed."""
+    """Our certificate and the authorities, as of now: files may have been renewed."""
 
     def must_be_fit_for(self, host: str) -> None:
-        """For who is reached there; or else others would refuse us."""
+        """Verify the certificate for this address; otherwise other members would refuse
+        us."""
 
     @property
     def trouble(self) -> ClusterError | None:
@@ -229,7 +232,7 @@ def host_and_port(text: str) -> tuple[str, int]:
     """HOST:PORT, HOST, [IPv6]:PORT or [IPv6]; the port is 0 unless given."""
     parts = re.fullmatch(r"(?:\[([^][/]+)\]|([^][/:]*))(?::([0-9]*))?", text)
     if parts is None or int(parts[3] or 0) > 65535:
-        raise UsageError(f"{text!r} is no address; write HOST:PORT or [IPv6]:PORT")
+        raise UsageError(f"invalid address {text!r}: use HOST:PORT or [IPv6]:PORT")
     return parts[1] or parts[2] or "", int(parts[3] or 0)
 
 
@@ -238,7 +241,8 @@ def address(host: str, port: int) -> str:
 
 
 def kept_alive(peer: socket.socket) -> bool:
-    """The kernel asks a peer that is silent for long, and cuts off one that is gone."""
+    """The kernel probes a peer that is silent for long, and disconnects one that is
+    gone."""
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in SILENCE.items():
         if hasattr(socket, option):

@@ -1,8 +1,8 @@
-"""Virtual time, one seed: runs of bare peers, watched from outside, measured, drawn.
+"""Runs of algorithms in virtual time, from a seed: judged from outside, measured, drawn.
 
-`simulate` runs a `Scenario` and gives a `Report`; `compare` runs an `Experiment`, which is
-several algorithms, sizes and loads, and gives a `Result` for each.  A run is recorded into
-a `Trace`, to be drawn by `peerlock.traces`.
+`simulate` runs a `Scenario` and returns a `Report`; `compare` runs an `Experiment` (several
+algorithms, sizes and loads) and returns a `Result` for each combination.  A run can be
+recorded into a `Trace`, which `peerlock.traces` draws.
 """
 
 from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread, compare

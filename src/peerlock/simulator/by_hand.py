@@ -1,7 +1,7 @@
 """A cluster driven by hand, one step at a time: for tests, stories and teaching.
 
-Nothing happens by itself: you say who asks, who leaves, which message arrives next, which
-timer fires and who crashes.
+Nothing happens by itself: the caller decides which node requests, leaves or crashes, which
+message arrives next, and which timer fires.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
+from peerlock.core.demands import Demand
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import (
     Broadcast,
@@ -39,7 +40,7 @@ class Flight:
 
 
 class ByHand:
-    """Every step returns the effects it had, and the judge looks at each of them."""
+    """Every step returns its effects, and the judge checks each of them."""
 
     def __init__(self, wanted: str | type[Peer], nodes: int, **settings: Any) -> None:
         self.algorithm = algorithm(wanted)
@@ -51,8 +52,8 @@ class ByHand:
         self.timers: set[tuple[NodeId, str]] = set()
         self.gone: set[NodeId] = set()
         self.sent = 0
-        capacity = self.algorithm.capacity(settings.get("permits"))
-        self.judge = Judge(capacity, fences=not self.algorithm.timely)
+        self.rule = self.algorithm.rule(settings)
+        self.judge = Judge(self.rule, fences=not self.algorithm.timely)
         self.trace = Trace(reference(wanted), nodes)
         self._fences = dict.fromkeys(self.members, 0)
         self._steps = 0
@@ -60,14 +61,16 @@ class ByHand:
             peer.start()
             self._carry_out(i)
 
-    def request(self, node: NodeId) -> list[Effect]:
+    def request(self, node: NodeId, demand: Demand = None) -> list[Effect]:
+        """For the rule's first demand, unless told otherwise."""
         if node in self.gone:
             raise UsageError(f"{node} has crashed")
         if node in self.judge.waiting or node in self.judge.inside:
             raise UsageError(f"{node} has a request already")
-        self._step(Kind.REQUEST, node)
-        self.judge.requested(node)
-        self.peers[node].acquire()
+        wanted = self.rule.demands[0] if demand is None else demand
+        self._step(Kind.REQUEST, node, note=self.rule.words(wanted))
+        self.judge.requested(node, wanted)
+        self.peers[node].acquire_for(wanted)
         return self._carry_out(node)
 
     def leave(self, node: NodeId) -> list[Effect]:
@@ -91,7 +94,7 @@ class ByHand:
         return self._carry_out(node)
 
     def crash(self, node: NodeId) -> None:
-        """What is on its way to it is gone too; fences are not watched from now on."""
+        """Messages on their way to it are lost, too; fences are not checked from now on."""
         self._step(Kind.CRASH, node)
         self.gone.add(node)
         self.timers = {timer for timer in self.timers if timer[0] != node}
@@ -114,7 +117,7 @@ class ByHand:
     def _report_down(self, node: NodeId) -> None:
         for to in self.members:
             if to not in self.gone:
-                number = -len(self.trace)  # as it is no message, which are counted
+                number = -len(self.trace)  # it is not a message; those are counted
                 self._note(Kind.SEND, node, to, Down(), number)
                 self.flying.append(Flight(number, node, to, Down(), 0))
 

@@ -1,19 +1,19 @@
 """Whole lock nodes in virtual time, with faults drawn from a seed.
 
-The very node and presence that run in processes run here, hosted by a simulated process
-(`simulator/process.py`): it may crash, be started again, join, leave, be slow, stand still
-for longer than its lease, fail in the middle of a step, and its connections may break, lag
-or lose what was under way (`simulator/faults.py`).  The members are kept in the register
-that real engines keep, behind the delays and errors of a real one.  Users come and go,
-wait, give up, hold, release and come back (`simulator/users.py`).
+The same node and presence that run in real processes run here, hosted by a simulated
+process (`simulator/process.py`): it may crash, be started again, join, leave, be slow,
+stand still for longer than its lease, fail in the middle of a step, and its connections may
+break, lag or lose what was under way (`simulator/faults.py`).  The members are kept in the
+register that real engines keep, behind the delays and errors of a real one.  Users come and
+go, wait, give up, hold, release and come back (`simulator/users.py`).
 
-Some stories play on one machine, where death is a fact and all clocks are one.  Others play
-between machines: a death is known when the lease is over, clocks may run at different rates
-or stand still, and the engine may tell of changes by itself.
+Some runs are on one machine, where a death is known at once and there is one clock.  Others
+are between machines: a death is known when the lease is over, clocks may run at different
+rates or stop, and the engine may report changes by itself.
 
-The faults come first.  Then they cease, everybody who still waits must get his turn, and
-the users finish.  Then as many as may be inside of each name must get in together, and
-after a while nothing may be remembered.
+The faults come first.  After they end, every waiter must acquire its lock, and the users
+finish.  Then as many users as each name allows must hold it together, and after a while no
+state may be left.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from peerlock.simulator.witness import Misrule, Witness
 STEP = 0.0005  # a message, a transaction: half a millisecond, more or less
 REMEMBER = 5.0
 
-# In some stories clocks run at different rates, which takes away from the margin.
+# In some runs clocks run at different rates, which reduces the margin.
 SKEW = 0.05
 SKEWED_MARGIN = LEASE - (LEASE - margin(LEASE)) / (1 - SKEW)
 HOLD = 0.005
-LONG_HOLD = 1.0  # of some, so that views come and leases run out while they hold
+LONG_HOLD = 1.0  # of some users, so that views change and leases end while they hold
 
 EXCLUSIVE = tuple(a.name for a in INDEX.values() if "lock" in a.serves)
 SEMAPHORES = tuple(a.name for a in INDEX.values() if "semaphore" in a.serves)
@@ -57,7 +57,7 @@ MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shar
 
 @dataclass(frozen=True)
 class Story:
-    """All that a run depends on."""
+    """Everything that a run depends on."""
 
     seed: int
     troubled: float = 8.0  # for how long there are faults
@@ -77,10 +77,10 @@ class Outcome:
 
 
 class Engine:
-    """Who is in the cluster: the register that real engines keep, in one place.
+    """The members of the cluster: the register of the real engines, in one place.
 
     Its clock is the virtual time.  A renewal is answered with the lease's length alone,
-    counted from the answer: to count from the question is the asker's part.
+    counted from the answer; the process itself counts from its request.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -122,7 +122,7 @@ class Engine:
         process.presence.renewed(view, ends, changed)
 
     def _join(self, process: Process, address: str, beyond: int) -> MemberId:
-        self._renew(0)  # which puts out the dead
+        self._renew(0)  # removes dead members
         ends, former = self.cluster.now + LEASE, process.former
         me = self.table.join(address, 0, ends, beyond, former)
         self.cluster.everyone[me] = process
@@ -130,7 +130,7 @@ class Engine:
         return me
 
     def _joined(self, process: Process, view: View, me: MemberId, ends: float) -> None:
-        """An answer that is lost leaves a member that nobody is, until its lease ends."""
+        """A lost answer leaves a member without a process, until its lease ends."""
         process.former = me
         process.presence.joined(view, me, ends, LEASE)
 
@@ -139,7 +139,7 @@ class Engine:
         return self.table.renew(me, now + LEASE, now, self._is_dead)
 
     def _is_dead(self, member: Member) -> bool:
-        """Between machines, nobody knows."""
+        """Between machines this is not known."""
         return not self.cluster.between_machines and self.cluster.everyone[member.id].dead
 
     def _tell_all(self, view: View) -> None:
@@ -177,7 +177,9 @@ class Cluster:
             remembered=self.rng.choice((2, 1000)),
         )
         self.names = self._names()
-        self.devotion = self.rng.choice((0.0, 0.1, 0.5))  # how many come back at once
+        self.devotion = self.rng.choice(
+            (0.0, 0.1, 0.5)
+        )  # the share of users that come back at once
         self.everyone: dict[MemberId, Process] = {}
         self.processes: list[Process] = []
         self._log = log
@@ -187,7 +189,7 @@ class Cluster:
         self._nodes_before: list[Node] = []
 
     def _names(self) -> list[tuple[str, tuple[Demand, ...]]]:
-        """What users want: a few names, each used as one lock or semaphore is used."""
+        """The demands of the users: a few names, each used as one kind of lock."""
         rng = self.rng
         permits = rng.choice((1, 2, 3))
         kinds = [
@@ -203,7 +205,7 @@ class Cluster:
 
     def something_to_want(self) -> tuple[str, Demand]:
         name, demands = self.rng.choice(self.names)
-        if self.rng.random() < 0.01:  # somebody is mistaken about a name
+        if self.rng.random() < 0.01:  # one user demands other terms for a name
             return name, self.rng.choice(MISTAKES)
         return name, self.rng.choice(demands)
 
@@ -289,7 +291,7 @@ class Cluster:
         suspect = partial(receiver.presence.suspect, way.me)
         self.at(max(way.last_arrival, self.now + self.delay()), receiver, suspect)
 
-    # The story
+    # The run
 
     def run(self) -> Outcome:
         for _ in range(self.rng.randint(2, 4)):
@@ -314,7 +316,7 @@ class Cluster:
                 self.step()
 
     def _invite(self) -> None:
-        """As many as may be in at once: no permit is lost, readers do read together."""
+        """As many holders as allowed: no permit is lost, and readers share."""
         for name, demands in self.names:
             wanted = max(demands)  # a reader, if there are any
             size = wanted.permits or (len(self.staying) if wanted.shared else 1)
@@ -326,7 +328,7 @@ class Cluster:
                 process.users[user] = None
 
     def _at_peace(self) -> bool:
-        """Nobody holds or waits or is yet to ask, nor is anything asked for in vain."""
+        """No user holds, waits or is yet to ask, and no request is left over."""
         if any(p.users or p.paused_until >= self.now or p.blind for p in self.processes):
             return False
         locks = (lock for p in self.processes for lock in p.node.locks.values())

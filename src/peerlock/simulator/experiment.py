@@ -44,13 +44,13 @@ class Experiment(Settings):
     seed: int = 1
 
     def of(self, entry: Algorithm) -> dict[str, Any]:
-        """What was chosen of what this one takes."""
+        """The chosen settings that this algorithm takes."""
         return {name: v for name, v in self.chosen.items() if name == entry.takes}
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one measure over the runs that have it; each is NaN if none has."""
+    """One measure over the runs that have it; each value is NaN if none has."""
 
     mean: float
     stdev: float
@@ -80,11 +80,11 @@ class Result:
 
 Cell = tuple[str, int, str]
 Task = tuple[Cell, int, Scenario]  # what it is a run of, which one, and the run
-Outcome = tuple[Cell, int, Report | str]  # a text if it went wrong
+Outcome = tuple[Cell, int, Report | str]  # a text if it failed
 
 
 class RunFailed(Exception):
-    """A run of a comparison went wrong; `simulate` tells more of it."""
+    """A run of a comparison violated a property; `simulate` with its seed shows how."""
 
     def __init__(self, cell: Cell, seed: int, violation: str) -> None:
         super().__init__(cell, seed, violation)
@@ -105,12 +105,12 @@ def compare(
     progress: Callable[[int], None] = lambda done: None,
     perform_all: Callable[[Iterable[Task]], Iterable[Outcome]] | None = None,
 ) -> list[Result]:
-    """Run all of an experiment, and sum up the runs of each cell, in its order.
+    """Run an experiment, and summarise the runs of each combination, in order.
 
-    progress: is called after each run with how many are done
-    perform_all: performs the tasks, in their order; here, one after the other
+    progress: called after each run with the number of finished runs
+    perform_all: performs the tasks and returns their outcomes in order
 
-    Raises RunFailed about the first run that went wrong.
+    Raises RunFailed for the first run that violates a property.
     """
     tasks = list(scenarios(experiment))
     reports: dict[Cell, list[Report]] = {cell: [] for cell, _, _ in tasks}
@@ -124,7 +124,7 @@ def compare(
 
 
 def perform(task: Task) -> Outcome:
-    """A run; a text if it went wrong."""
+    """Perform one run; the outcome is a text if it failed."""
     cell, run, scenario = task
     try:
         return cell, run, simulate(scenario)
@@ -134,13 +134,13 @@ def perform(task: Task) -> Outcome:
 
 def scenarios(experiment: Experiment) -> Iterator[Task]:
     if experiment.runs < 1:
-        raise UsageError(f"at least 1 run is needed, not {experiment.runs}")
+        raise UsageError(f"invalid number of runs {experiment.runs}: use 1 or more")
     must_be_of_use(experiment)
     for load, name, nodes in product(
         experiment.loads, map(reference, experiment.algorithms), experiment.sizes
     ):
         entry = algorithm(name)
-        arguments(entry, nodes, **experiment.of(entry))  # complains before all is done
+        arguments(entry, nodes, **experiment.of(entry))  # raises before anything is done
         for run in range(experiment.runs):
             yield (
                 (name, nodes, load),
@@ -160,15 +160,13 @@ def scenarios(experiment: Experiment) -> Iterator[Task]:
 
 
 def must_be_of_use(experiment: Experiment) -> None:
-    """A setting that none of the algorithms takes is a mistake."""
+    """Refuses a setting that none of the algorithms takes."""
     entries = [algorithm(name) for name in experiment.algorithms]
     for setting in experiment.chosen:
         if not any(entry.takes == setting for entry in entries):
-            raise UsageError(
-                f"none of these is built on a choice of {setting}; but {takers(setting)}"
-            )
+            raise UsageError(f"none of these is built on {setting}; {takers(setting)}")
     if experiment.shared and not any(entry.shares for entry in entries):
-        raise UsageError("none of these lets readers be inside together")
+        raise UsageError("none of these algorithms has readers: omit shared")
 
 
 def result(cell: Cell, reports: Sequence[Report]) -> Result:

@@ -1,7 +1,7 @@
 """What goes wrong in a cluster of whole nodes, drawn from the run's seed.
 
-Faults strike now and then, and some are aimed: at the moment when the nodes recover from
-the one before, and at the first member, who then has a part of its own to play.
+Faults come at random times, and some are aimed: at the moment when the nodes recover from
+the previous one, and at the first member, which then has a special role.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEASE = 3.0  # virtual seconds
 
 
 class Stumble(Exception):
-    """A step fails in the middle, as by a fault of ours or by Ctrl-C."""
+    """A step fails in the middle, as by an internal error or by Ctrl-C."""
 
 
 Kinds = tuple[Callable[[], None], ...]
@@ -35,9 +35,9 @@ class Faults:
         self.rng = cluster.rng
         self.struck = 0
         self.disturbed_until = 0.0  # messages took longer, or were lost
-        self.haunted_until = 0.0  # a dead process was taken for a member
+        self.haunted_until = 0.0  # a dead process was still a member
         self.between = self.rng.choice((0.2, 1.0, 3.0))
-        self.aimed = self.rng.choice((0, 4, 12))  # how many may strike during recovery
+        self.aimed = self.rng.choice((0, 4, 12))  # how many faults may come during recovery
         self.kinds: Kinds = (
             self.crash,
             self.join,
@@ -111,7 +111,7 @@ class Faults:
         return inf if disturbed else self.disturbed_until
 
     def whole_since(self) -> float:
-        """Since when, in calm, no process has taken a dead one for a member; inf: one
+        """Since when, in calm, no process has considered a dead one a member; inf: one
         does."""
         views = [p.node.view for p in self.cluster.processes if p.node.member]
         haunted = any(map(self._is_haunted, views))
@@ -157,7 +157,7 @@ class Faults:
             self.cluster.after(self.rng.random(), None, self.join)
 
     def _disturb_if_slow(self, process: Process) -> None:
-        """What it has sent may come late."""
+        """Messages that it has sent may arrive late."""
         ways = process.ways.values()
         if process.slowness or any(way.lag for way in ways):
             self._disturb(*(way.last_arrival for way in ways))
@@ -180,7 +180,7 @@ class Faults:
         self._tell(process, f"is slower by {process.slowness}", "slow")
 
     def stall(self) -> None:
-        """Its disk, or its way to the engine, is slow: up to beyond a lease."""
+        """Its disk, or its connection to the engine, is slow: up to more than a lease."""
         process = self.rng.choice(self.cluster.processes)
         process.disk = self.rng.choice((0.0, 1.0, 2.0, LEASE, 1.5 * LEASE))
         self._tell(process, f"waits for the engine for up to {process.disk}", "stall")
@@ -202,14 +202,14 @@ class Faults:
     # Standing still
 
     def pause(self) -> None:
-        """As by SIGSTOP: the clocks go on, and timers that were due come at the end."""
+        """As by SIGSTOP: the clocks run on, and timers that were due fire at the end."""
         if process := self._one_that_runs():
             pause = self._stop(process)
             process.muted = self.rng.random() < 0.5
             self._tell(process, f"stands still for {pause:.3f}", "pause")
 
     def suspend(self) -> None:
-        """The lease clock goes on; timers count on another, and come late."""
+        """The lease clock runs on; timers count on another clock, and fire late."""
         if process := self._one_that_runs():
             pause = self._stop(process)
             process.muted = True
@@ -219,7 +219,7 @@ class Faults:
     def stop_clocks(self) -> None:
         """Its virtual machine is paused; later, its wall clock is corrected.
 
-        It cannot know before that, and then has a tick to find out.
+        It cannot know before that, and then has a tick to notice it.
         """
         if not self.cluster.between_machines or not (process := self._one_that_runs()):
             return
@@ -242,7 +242,7 @@ class Faults:
         process.corrected += by
 
     def _must_know(self, process: Process) -> None:
-        """If it still believes in a lease, the engine does so, too."""
+        """If it believes that it has a lease, so does the engine."""
         now, node = self.cluster.now, process.node
         if process.dead or process.paused_until > now or process.blind or not node.member:
             return
@@ -284,9 +284,9 @@ class Faults:
     # Connections
 
     def sever(self) -> None:
-        """A connection breaks; what is under way in it is lost, or comes all the same.
+        """A connection breaks; what is under way in it is lost, or still arrives.
 
-        Another one may take time.
+        A new connection may take time.
         """
         if found := self._some_way():
             process, member, way = found
@@ -300,7 +300,7 @@ class Faults:
             self._tell(process, f"loses its connection to {member}", "sever")
 
     def lag(self) -> None:
-        """What goes over this connection takes long: others are ahead by views."""
+        """Messages over this connection take long, while other members see new views."""
         if found := self._some_way():
             process, member, way = found
             way.lag = self.rng.choice((0.3, 2.0, 6.0))
@@ -314,7 +314,7 @@ class Faults:
             self._tell(process, f"loses a batch to {member}", "lose")
 
     def loses(self, way: Way, batch: Batch) -> bool:
-        """What comes early is kept, and looked at when nobody can end the connection."""
+        """Early messages are kept, and handled when no member can end the connection."""
         if not way.loses or not way.receiver.node.member:
             return False
         way.loses, way.lossy = False, True

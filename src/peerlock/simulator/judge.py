@@ -1,16 +1,17 @@
-"""The judge stands outside the algorithm and sees only requests, grants and releases."""
+"""The judge is outside the algorithm and sees only requests, grants and releases."""
 
 from __future__ import annotations
 
+from peerlock.core.demands import Demand, Permits, Rule
 from peerlock.core.peer import NodeId, listed
 from peerlock.traces.trace import Trace
 
 
 class Violation(Exception):
-    """A run went wrong; `trace` tells how it came about, if it was recorded."""
+    """A run violated a property; `trace` shows how, if the run was recorded."""
 
     def __init__(self, node: NodeId, text: str) -> None:
-        super().__init__(node, text)  # both, or it could not come from another process
+        super().__init__(node, text)  # both, so that it can be pickled
         self.node = node
         self.text = text
         self.trace: Trace | None = None
@@ -20,53 +21,58 @@ class Violation(Exception):
 
 
 class Judge:
-    """Who may be inside together, fences that grow, and nobody forgotten.
+    """Checks exclusion, growing fences, and that no waiter is forgotten.
 
-    One at a time, unless there are more permits; readers with readers.  Fences grow from
-    entry to entry where one at a time is let in; a reader's is above every earlier
-    writer's, and a writer's above all.  Where nodes crash, what they knew is gone with
-    them, and fences are not watched.
+    The rule says which requests may be inside together: one at a time by default.  The
+    fence of an entry is above that of every earlier entry that it excludes: a reader's
+    above every earlier writer's, and a writer's above all.  A node that crashes loses what
+    it knew, so fences are not checked where nodes crash.
     """
 
-    def __init__(self, capacity: int = 1, fences: bool = True) -> None:
-        self.capacity = capacity
-        self.fences = fences and capacity == 1
+    def __init__(self, rule: Rule | None = None, fences: bool = True) -> None:
+        self.rule = rule or Permits()
+        self.fences = fences
         self.waiting: set[NodeId] = set()
         self.inside: set[NodeId] = set()
-        self.readers: set[NodeId] = set()  # of those that wait or are inside
-        self.last_fence = 0
-        self.last_writers_fence = 0
+        self.demands: dict[NodeId, Demand] = {}  # of those that wait or are inside
+        demands, together = self.rule.demands, self.rule.together
+        self._plain = demands[0]
+        self._last_fences = dict.fromkeys(demands, 0)
+        self._rivals = {
+            one: [other for other in demands if not together((one, other))]
+            for one in demands
+        }
 
-    def requested(self, node: NodeId, shared: bool = False) -> None:
+    def requested(self, node: NodeId, demand: Demand = None) -> None:
+        """For the rule's first demand, unless told otherwise."""
         self.waiting.add(node)
-        if shared:
-            self.readers.add(node)
+        self.demands[node] = self._plain if demand is None else demand
 
     def granted(self, node: NodeId, fence: int) -> None:
         if node not in self.waiting:
             raise Violation(node, f"{node} is let in without having asked")
         self.waiting.remove(node)
         self.inside.add(node)
-        if len(self.inside) > self.capacity and not self.inside <= self.readers:
+        if not self.rule.together([self.demands[j] for j in self.inside]):
             raise Violation(node, f"{listed(self.inside)} are inside together")
         if self.fences:
-            reader = node in self.readers
-            before = self.last_writers_fence if reader else self.last_fence
-            if fence <= before:
-                raise Violation(node, f"{node}'s fence {fence} follows {before}")
-            if fence > self.last_fence:
-                self.last_fence = fence
-            if not reader:
-                self.last_writers_fence = fence
+            self._watch(node, fence)
+
+    def _watch(self, node: NodeId, fence: int) -> None:
+        last, demand = self._last_fences, self.demands[node]
+        before = max((last[rival] for rival in self._rivals[demand]), default=0)
+        if self._rivals[demand] and fence <= before:
+            raise Violation(node, f"{node}'s fence {fence} follows {before}")
+        last[demand] = max(last[demand], fence)
 
     def left(self, node: NodeId) -> None:
         self.inside.remove(node)
-        if self.readers:
-            self.readers.discard(node)
+        del self.demands[node]
 
     def crashed(self, node: NodeId) -> None:
-        for nodes in (self.waiting, self.inside, self.readers):
-            nodes.discard(node)
+        self.waiting.discard(node)
+        self.inside.discard(node)
+        self.demands.pop(node, None)
 
     def at_rest(self) -> None:
         """Nothing more can happen by itself."""
@@ -78,10 +84,10 @@ class Judge:
             )
 
     def no_progress(self, events: int) -> None:
-        """`events` in a row have let nobody in."""
+        """No node has entered for this many events."""
         if self.waiting and not self.inside:
             raise Violation(
                 min(self.waiting),
                 f"{listed(self.waiting)} waited through {events:,} events, "
-                "and nobody was let in",
+                "and no node entered",
             )

@@ -1,6 +1,6 @@
 """How long messages take: models as values, drawn from the run's own generator.
 
-A model gives a function of (time of sending, sender, receiver) to the time of arrival.
+A model returns a function from (time of sending, sender, receiver) to the time of arrival.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from random import Random
 from peerlock.core.errors import UsageError, unknown
 from peerlock.core.peer import NodeId
 
-# Beside longer times, short ones would vanish in a sum; and NaN is not below it.
+# Next to longer times, short ones would vanish in a sum; and NaN is not below it.
 LONGEST = 1e12
 
 Arrival = Callable[[float, NodeId, NodeId], float]
@@ -84,7 +84,7 @@ def parse_latency(spec: str) -> Latency:
             raise ValueError
         return _model(kind, rows)
     except (ValueError, TypeError):
-        raise UsageError(f"{spec!r} is no latency; write it like {FORMS[kind]}") from None
+        raise UsageError(f"invalid latency {spec!r}: use {FORMS[kind]}") from None
 
 
 def _model(kind: str, rows: tuple[tuple[float, ...], ...]) -> Latency:

@@ -1,7 +1,7 @@
-"""Who asks when: light, heavy, a level of load, or a schedule by hand.
+"""Which node requests when: light, heavy, a level of load, or a schedule.
 
-A load is told when the run starts, when a node has left, and when everything is quiet;
-it answers by asking on behalf of nodes, which the run does as long as entries are left.
+The run notifies its load when it starts, when a node has left, and when everything is
+quiet. The load then makes requests for nodes, as long as entries are left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from peerlock.core.peer import NodeId
 
 
 class Run(Protocol):
-    """What a load sees of the run that it loads."""
+    """The part of a run that its load uses."""
 
     members: tuple[NodeId, ...]
     rng: Random
@@ -29,7 +29,7 @@ class Run(Protocol):
 
 class Load:
     def requests(self, entries: int) -> int:
-        """How many requests make the wanted number of entries."""
+        """The number of requests that gives the wanted number of entries."""
         return entries
 
     def start(self, run: Run) -> None:
@@ -39,15 +39,14 @@ class Load:
         """`node` has just left its critical section."""
 
     def quiet(self, run: Run) -> None:
-        """No message is under way and nobody is inside."""
+        """No message is under way and no node is inside."""
 
 
 @dataclass(frozen=True)
 class Light(Load):
     """The next request, from a random node, only when everything is quiet.
 
-    Where messages never cease (a token that goes round and round), quiet means that
-    nobody wants in.
+    Where messages never cease (a token that circulates), quiet means that no node waits.
     """
 
     def quiet(self, run: Run) -> None:
@@ -88,7 +87,7 @@ class Level(Load):
         run.ask(node, run.now + self.idle_time(run.rng.random))
 
     def idle_time(self, random: Callable[[], float]) -> float:
-        """As many time units as throws of a die that shows `asks` with probability p."""
+        """A geometric number of time units: each ends the wait with probability p."""
         if self.p == 1.0:
             return 1.0
         return 1.0 + floor(log1p(-random()) / log1p(-self.p))
@@ -118,6 +117,6 @@ def parse_load(spec: str) -> Load:
         p = 0.0
     if not 0.0 < p <= 1.0:
         raise UsageError(
-            f"{spec!r} is no load; write light, heavy, or a probability above 0 up to 1"
+            f"invalid load {spec!r}: use light, heavy, or a probability in (0, 1]"
         )
     return Level(p)

@@ -37,15 +37,15 @@ class Partition:
         everybody = [node for group in self.groups for node in group]
         strangers = {node for node in everybody if not 1 <= node <= nodes}
         if strangers:
-            raise UsageError(f"no partition can part {listed(strangers)}: no such node")
+            raise UsageError(f"invalid partition: there is no node {listed(strangers)}")
         twice = {node for node in everybody if everybody.count(node) > 1}
         if twice:
-            raise UsageError(f"{listed(twice)} cannot be in two groups of a partition")
+            raise UsageError(f"invalid partition: {listed(twice)} is in two groups")
 
 
 @dataclass(frozen=True)
 class Crash:
-    """The node stops at `at`, forgetting everything, and comes back at `back`, if ever."""
+    """The node crashes at `at` and loses its memory; it comes back at `back`, if at all."""
 
     node: NodeId
     at: float
@@ -53,7 +53,7 @@ class Crash:
 
     def must_make_sense(self, nodes: int) -> None:
         if not 1 <= self.node <= nodes:
-            raise UsageError(f"node {self.node} cannot crash: there is no such node")
+            raise UsageError(f"invalid crash: there is no node {self.node}")
         must_be_times(self.at, self.at if self.back is None else self.back)
         if self.back is not None and self.back < self.at:
             raise UsageError(
@@ -73,7 +73,9 @@ class Network:
     partitions: tuple[Partition, ...] = ()
     crashes: tuple[Crash, ...] = ()
     broadcast_medium: bool = False  # a broadcast is one message
-    ordered_medium: bool = False  # … and all hear it at once, the sender too, one by one
+    ordered_medium: bool = (
+        False  # … and all nodes, the sender included, receive all broadcasts in one order
+    )
 
     @property
     def faultless(self) -> bool:
@@ -83,7 +85,7 @@ class Network:
     def must_make_sense(self, nodes: int) -> None:
         for chance in (self.loss, self.duplication):
             if not 0 <= chance <= 1:
-                raise UsageError(f"{chance} is no probability")
+                raise UsageError(f"invalid probability {chance}: use 0 to 1")
         for partition in self.partitions:
             partition.must_make_sense(nodes)
         for crash in self.crashes:
@@ -151,7 +153,7 @@ def parse_crash(text: str) -> Crash:
     match = CRASH.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"{text!r} is no crash; write node@time or node@time-back, like 3@20-40"
+            f"invalid crash {text!r}: use NODE@TIME or NODE@TIME-BACK, like 3@20-40"
         )
     return Crash(int(match[1]), float(match[2]), float(match[3]) if match[3] else None)
 
@@ -161,7 +163,7 @@ def parse_partition(text: str) -> Partition:
     match = PARTITION.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"{text!r} is no partition; write from-to:groups, like 10-20:1,2/3,4"
+            f"invalid partition {text!r}: use FROM-TO:GROUPS, like 10-20:1,2/3,4"
         )
     groups = tuple(frozenset(map(int, g.split(","))) for g in match[3].split("/"))
     return Partition(float(match[1]), float(match[2]), groups)
@@ -170,4 +172,4 @@ def parse_partition(text: str) -> Partition:
 def must_be_times(*times: float) -> None:
     for time in times:
         if not 0 <= time <= LONGEST:
-            raise UsageError(f"{time:g} is no time of a run")
+            raise UsageError(f"invalid time {time:g}: use a finite number, 0 or more")

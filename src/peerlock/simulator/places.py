@@ -1,20 +1,20 @@
 """The judge of places: a request that was made clearly before another is served before it.
 
-Judged are names whose algorithm lets members in in the order in which they ask, and
-exclusive requests that are made to be waited for.  Each process asks for the first of its
-users: that one counts, from when it was the first and its process did not hold the name.
-The request of a user that gives up is not taken back, and serves the next one there: so
-what is served may have been asked for by an earlier user of the same process.  If that was
-a reader, a writer there can ask only after the reader's grant: it is not judged until then.
+Judged are names whose algorithm serves members in the order of their requests, and
+exclusive requests that wait.  Each process requests for the first of its users: that one
+counts, from when it became the first and its process did not hold the name.  The request of
+a user that gives up is not withdrawn, and serves the next user of that process: so a grant
+may answer the request of an earlier user.  If that was a reader, a writer of that process
+can request only after the reader's grant: it is not judged until then.
 
 A *turn* of a process begins with a grant after another process's; what it hands on to its
 own users in that turn is bounded elsewhere.  When a turn begins, no other process may have
 a first user that has waited clearly longer, both by the time at which it asked and by the
 time at which it became the first.  "Clearly" leaves room for clocks that run at different
-rates, and for messages under way.  Whoever was waiting while a process was slow, stood
-still or could not be reached is not judged: then messages take their time.  While a dead
-process is taken for a member, requests to it are lost until the circle is formed anew, and
-homes wait for it: so whoever waits then is judged only if it had asked before, in an epoch.
+rates, and for messages under way.  A user that waited while a process was slow, stood still
+or could not be reached is not judged: then messages take their time.  While a dead process
+is considered a member, requests to it are lost until the circle is formed anew, and homes
+wait for it: so a user that waits then is judged only if it had asked before, in an epoch.
 """
 
 from __future__ import annotations
@@ -51,18 +51,20 @@ class Place:
     who: str  # its process
     asked_at: float
     shared: bool
-    asked_in_epoch: bool  # and when no dead process was taken for a member
+    asked_in_epoch: bool  # and when no dead process was considered a member
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
 
 @dataclass
 class Queue:
-    """The requests for one name that nobody has served yet, as they were made."""
+    """The requests for one name that have not been served, in their order."""
 
     waiting: list[Place] = field(default_factory=list)
     inside: list[Place] = field(default_factory=list)
     served: str = ""  # the process that had the last turn
-    changed: dict[str, float] = field(default_factory=dict)  # who is first there, and holds
+    changed: dict[str, float] = field(
+        default_factory=dict
+    )  # of the first user there, and of its holding
     claims: dict[str, float] = field(
         default_factory=dict
     )  # first asked since it was served
@@ -96,7 +98,7 @@ class Places:
         whole: Callable[[], float],
     ) -> None:
         """calm: since when no process has been slow, still or out of reach;
-        whole: since when no process has taken a dead one for a member."""
+        whole: since when no process has considered a dead one a member."""
         self.compared = 0  # requests that were served before one made clearly later
         self._clock = clock
         self._calm = calm

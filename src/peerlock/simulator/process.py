@@ -2,7 +2,7 @@
 
 What `runtime.Host` does with sockets, threads and timers is done here with events: frames
 take time and may be lost, timers may be late, and the engine's answers may be late, errors,
-or lost after the deed is done.  Nothing is decided here.
+or lost after the deed is done.  It makes no decisions of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from peerlock.simulator.witness import Misrule
 if TYPE_CHECKING:
     from peerlock.simulator.cluster import Cluster
 
-TURN = 0.00002  # until a process has worked off what is at hand
+TURN = 0.00002  # until a process has handled what is pending
 
 Frame = View | Batch
 Answer = Callable[[], None]
@@ -50,13 +50,13 @@ class Way:
     __slots__ = ("cut", "frames", "lag", "last_arrival", "loses", "lossy", "me", "receiver")
 
     def __init__(self, me: MemberId, receiver: Process) -> None:
-        self.me = me  # as whom its maker said hello
+        self.me = me  # the member that dialled it
         self.receiver = receiver
         self.frames: deque[Frame] = deque()  # that are under way
         self.cut = False  # what is under way in it is lost
         self.loses = False  # the next batch
         self.lossy = False  # it has lost something although it lived
-        self.lag = 0.0  # what is sent now takes so much longer
+        self.lag = 0.0  # additional delay of what is sent now
         self.last_arrival = 0.0
 
 
@@ -73,7 +73,7 @@ class Process:
         self.muted = False  # while it stands still, what it was sending stays with it
         self.disk = 0.0  # how long a transaction may take
         self.refused_until = 0.0  # until then, the engine answers with errors
-        self.blocked: dict[Process, float] = {}  # until then, dialling these is in vain
+        self.blocked: dict[Process, float] = {}  # until then, dialling these fails
         self.turning = False
         self.users: dict[User, None] = {}
         self.ways: dict[MemberId, Way] = {}
@@ -112,7 +112,7 @@ class Process:
 
     @property
     def excused(self) -> bool:
-        """It could not tell its users in time: it stood still when its lease ended."""
+        """It could not notify its users in time: it stood still when its lease ended."""
         still = max(self.paused_until, self.timers_late_until)
         return self.blind or self.when(self.node.deadline) <= still
 
@@ -140,7 +140,7 @@ class Process:
         self.carry_out_question(self.presence.start(self.name))
 
     def step(self, what: Callable[..., None], *arguments: Any) -> bool:
-        """As the host does: whole, or the presence is told that it was not."""
+        """Like the host: a step is completed, or the presence is told that it failed."""
         try:
             what(*arguments)
         except Stumble as error:
@@ -149,7 +149,7 @@ class Process:
         return True
 
     def settle(self) -> None:
-        """Carry out what the last input led to."""
+        """Carry out the effects of the last input."""
         node, presence = self.node, self.presence
         if presence.effects:
             self._carry_out()
@@ -159,6 +159,7 @@ class Process:
                 self._send(way, batch)
             else:
                 presence.wanted(member)
+        presence.stir()
         if node.wants_fences:
             presence.fences_run_low()
         if presence.effects:
@@ -185,7 +186,7 @@ class Process:
     # The engine
 
     def carry_out_question(self, question: Question) -> None:
-        """It travels, it is answered, the answer travels: each takes its time."""
+        """The request travels, is answered, and the answer travels: each takes time."""
         cluster, faults = self.cluster, self.cluster.faults
 
         def decide() -> None:
@@ -229,7 +230,7 @@ class Process:
     def _dialled(self, effect: Dial) -> None:
         member = effect.member
         if self.dialling.get(member) is not effect:
-            return  # it was hung up meanwhile
+            return  # it was closed meanwhile
         del self.dialling[member]
         receiver = self.cluster.everyone[member]
         if receiver.dead or self.blocked.get(receiver, 0.0) > self.cluster.now:
@@ -246,7 +247,7 @@ class Process:
             self.cluster.notice_end(way)
 
     def broken(self, member: MemberId, way: Way) -> None:
-        """If we have not hung up by then."""
+        """Unless it was closed by then."""
         if self.ways.get(member) is way:
             del self.ways[member]
             self.presence.disconnected(member)
@@ -314,7 +315,7 @@ class Process:
             self.node.probe(user)
 
     def wait(self, user: User) -> bool:
-        """Whether it is in already."""
+        """Whether it holds the lock already."""
         self.users[user] = None
         self.cluster.places.asks(user.name, user.place)
         if self.node.take(user.name, user):
@@ -336,7 +337,7 @@ class Process:
                 self.ask()
 
     def leave(self) -> None:
-        """As a process ends properly: no users any more, then out."""
+        """Like a process that ends properly: it has no users, then it leaves."""
         for user in sorted(self.users, key=lambda u: u.asked_at):
             if user.state is State.HOLDING:
                 self.done(user)
@@ -346,7 +347,7 @@ class Process:
 
 
 def nothing(process: Process, effect: object) -> None:
-    """A simulated process is found for as long as it lives."""
+    """A simulated process can be dialled for as long as it lives."""
 
 
 CARRIERS: dict[type, Callable[[Process, Any], None]] = {

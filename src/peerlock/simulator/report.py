@@ -1,4 +1,4 @@
-"""What a run measured: counted as it goes, summed up at its end."""
+"""The measures of a run: counted while it runs, summarised at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerlock.core.peer import NodeId
 
 @dataclass(frozen=True)
 class Summary:
-    """Of many times; each is NaN when there were none."""
+    """A summary of many times; each value is NaN if there were none."""
 
     mean: float
     p50: float
@@ -23,8 +23,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run measured.  Times are in units of virtual time; NaN is a figure that has
-    no samples, as the synchronisation delay of a run in which nobody had to wait.
+    """The measures of a run.  Times are in units of virtual time; NaN is a figure without
+    samples, such as the synchronisation delay of a run in which no node had to wait.
     """
 
     algorithm: str
@@ -38,9 +38,9 @@ class Report:
     response_time: Summary  # from asking to entering
     synchronisation_delay: Summary  # from leaving to the next entering, if it waited
     throughput: float  # entries per time unit
-    queue_length: float  # how many wait, on the average over time
+    queue_length: float  # the number of waiters, averaged over time
     fairness: float  # Jain's index of the nodes' entries: 1 is even, 1/N is one node's
-    remote_errors: int  # messages refused as senseless, on networks that break promises
+    remote_errors: int  # messages refused as invalid, on unreliable networks
     events: int
     seed: int
 
@@ -110,7 +110,7 @@ class Statistics:
 
     @property
     def queue_length(self) -> float:
-        """Little's law: how long everybody waited, by how long it all took."""
+        """By Little's law: the sum of all waits, divided by the duration."""
         return sum(self._response_times) / self.last_left if self.last_left > 0 else nan
 
     @property

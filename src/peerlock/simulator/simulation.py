@@ -1,8 +1,8 @@
-"""One run: a cluster of peers, a network, a load, and a judge who watches.
+"""One run: a cluster of peers, a network, a load, and a judge.
 
 Everything that happens is an event on one heap, ordered by virtual time and then by the
-order in which it was scheduled; every throw of a die comes from one generator.  So one
-seed is one run, to the last byte of its trace.
+order in which it was scheduled; all randomness comes from one generator.  So runs are
+deterministic: the same seed gives a byte-identical trace.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.algorithms.settings import Settings, arguments
+from peerlock.core.demands import EXCLUSIVE, Demand
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Down, NodeId, Peer, RemoteError, snake
+from peerlock.core.peer import SHARED, Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import LONGEST
 from peerlock.simulator.load import Heavy, Load
@@ -31,23 +32,21 @@ from peerlock.traces.trace import Kind, Step, Trace
 Action = Callable[[NodeId], None]
 Wire = tuple[Callable[[NodeId, Any], None], Callable[[Any], None]]  # send, broadcast
 
-# How often a long run looks up: for progress, Ctrl-C and signs of a livelock.
+# How often a long run checks for progress, Ctrl-C and signs of a livelock.
 EVENTS_PER_TURN = 50_000
 
-# How many steps are kept of a run that went wrong and was not recorded.
+# How many steps are kept of a failed run that was not recorded.
 KEPT = 20_000
 
 
 @dataclass(frozen=True)
 class Scenario(Settings):
-    """All that a run depends on: the same scenario gives the same run.
+    """Everything that a run depends on: the same scenario gives the same run.
 
-    algorithm: a name of the catalogue, a file such as `./mine.py`, `package.module:Class`,
-      or a class
-    load: who asks when: Heavy, Light, Level or a Schedule
-    network: how messages travel; None is as the algorithm asks
-    hold: the time that each stays inside
-    shared: the probability that a request is a reader's
+    algorithm: a name from the catalogue, a file such as `./mine.py`,
+    `package.module:Class`, or a class load: which node requests when: Heavy, Light, Level
+    or a Schedule network: how messages travel; None is what the algorithm requires hold:
+    how long a node stays inside shared: the probability that a request is a reader's
     """
 
     algorithm: str | type[Peer]
@@ -61,7 +60,7 @@ class Scenario(Settings):
 
     @cached_property
     def name(self) -> str:
-        """The algorithm in a word, as reports and traces have it."""
+        """The name of the algorithm in reports and traces."""
         return reference(self.algorithm)
 
 
@@ -72,10 +71,10 @@ def simulate(
 ) -> Report:
     """Run a scenario, and measure it.
 
-    trace: is filled with the run, step by step, if given: see `empty_trace`
-    progress: is called now and then with the number of entries so far
+    trace: records the run, step by step, if given: see `empty_trace`
+    progress: called now and then with the number of entries so far
 
-    Raises Violation, with its trace, if the algorithm breaks a promise.
+    Raises Violation, with its trace, if the algorithm violates a property.
     """
     try:
         return Simulation(scenario, trace).run(progress)
@@ -85,7 +84,7 @@ def simulate(
 
 
 def replayed(scenario: Scenario) -> Trace:
-    """The end of a run that went wrong, from its seed."""
+    """The last steps of a failed run, repeated from its seed."""
     trace = empty_trace(scenario)
     with suppress(Violation):
         Simulation(scenario, trace, keep=KEPT).run()
@@ -93,7 +92,7 @@ def replayed(scenario: Scenario) -> Trace:
 
 
 def empty_trace(scenario: Scenario) -> Trace:
-    """A trace to record a run of the scenario into."""
+    """An empty trace, to record a run of the scenario."""
     return Trace(scenario.name, scenario.nodes, scenario.seed)
 
 
@@ -120,7 +119,7 @@ class Simulation:
     def __init__(
         self, scenario: Scenario, trace: Trace | None = None, keep: int | None = None
     ) -> None:
-        """With `keep`, the trace holds at least so many of the last steps, not all."""
+        """With `keep`, the trace keeps at least this many of the last steps, not all."""
         self.scenario = scenario
         entry = algorithm(scenario.algorithm)
         self.network = scenario.network or Network(fifo=entry.fifo)
@@ -135,13 +134,13 @@ class Simulation:
         self.now = 0.0
         self.rests = entry.rests
         self.requests_left = scenario.load.requests(scenario.entries)
-        capacity = entry.capacity(scenario.permits)
+        self.rule = entry.rule(scenario.chosen)
         fences = not self.network.crashes and not entry.timely
-        self.judge = Judge(capacity, fences)
+        self.judge = Judge(self.rule, fences)
         self.statistics = Statistics(scenario.nodes)
         self.remote_errors = 0
         self.events = 0
-        self._fruitless = 0  # events since somebody was let in
+        self._fruitless = 0  # events since a node entered
         self._patience = EVENTS_PER_TURN + 10 * scenario.nodes**2
 
         self._entry = entry
@@ -170,11 +169,13 @@ class Simulation:
 
     def _must_make_sense(self) -> None:
         if self.scenario.entries < 1:
-            raise UsageError(f"entries must be at least 1, not {self.scenario.entries}")
+            raise UsageError(f"invalid entries {self.scenario.entries}: use 1 or more")
         if not 0 <= self.scenario.hold <= LONGEST:
-            raise UsageError(f"nobody can stay inside for a time of {self.scenario.hold:g}")
+            raise UsageError(f"invalid hold {self.scenario.hold:g}: use a time, 0 or more")
         if not 0 <= self.scenario.shared <= 1:
-            raise UsageError(f"{self.scenario.shared} is no probability of shared requests")
+            raise UsageError(
+                f"invalid shared {self.scenario.shared}: use a probability, 0 to 1"
+            )
         self.network.must_make_sense(self.scenario.nodes)
 
     # Running
@@ -220,7 +221,7 @@ class Simulation:
         return self.requests_left > 0 and len(self._gone) < len(self.members)
 
     def _deliver(self, most: int) -> int:
-        """At most so many events.  This is the hot loop: what is rare is elsewhere."""
+        """At most this many events.  This is the hot loop: rare cases are elsewhere."""
         heap, peers, fences = self._heap, self._peers, self._fences
         handlers, watched = self._entry.peer.handlers, self._watched
         for done in range(most):
@@ -252,15 +253,21 @@ class Simulation:
             self._queued[node] += 1
             return
         self.requests_left -= 1
-        shared = self.scenario.shared > 0 and self.rng.random() < self.scenario.shared
-        self.judge.requested(node, shared)
+        demand = self._demand()
+        self.judge.requested(node, demand)
         self.statistics.requested(node, self.now)
         if self._watched:
-            self._note(Kind.REQUEST, node, note="shared" if shared else "")
-        if shared:
-            self._peers[node].acquire_shared()
-        else:
-            self._peers[node].acquire()
+            self._note(Kind.REQUEST, node, note=self.rule.words(demand))
+        self._peers[node].acquire_for(demand)
+
+    def _demand(self) -> Demand:
+        """A reader's as often as was chosen; others by chance, all alike."""
+        demands, shared = self.rule.demands, self.scenario.shared
+        if len(demands) == 1:
+            return demands[0]
+        if SHARED not in demands:
+            return self.rng.choice(demands)
+        return SHARED if shared > 0 and self.rng.random() < shared else EXCLUSIVE
 
     def grant(self, node: NodeId) -> None:
         self._fences[node] += 1
@@ -282,7 +289,7 @@ class Simulation:
             self.ask(node, self.now)
         self.scenario.load.left(self, node)
         if not self.rests and not self._wanted():
-            self._heap.clear()  # or it would go on for ever
+            self._heap.clear()  # otherwise the run would never end
 
     def _wanted(self) -> bool:
         return bool(self.requests_left or self.judge.waiting or self.judge.inside)
@@ -315,7 +322,7 @@ class Simulation:
                     self._transmit(node, to, Down())
 
     def _forget(self, node: NodeId) -> None:
-        """What its user was about to do."""
+        """The next action of its user."""
         doomed = (self._request, self._leave)
         self._heap[:] = [
             e for e in self._heap if e[2] != node or e[3] or e[4] not in doomed
@@ -332,7 +339,7 @@ class Simulation:
     # Messages
 
     def _plain_wires(self) -> Callable[[NodeId], Wire]:
-        """As fast as can be: nobody watches, and nothing happens to messages."""
+        """The fastest form: nothing is recorded, and no message is lost or duplicated."""
         run, heap, fences, counts = self, self._heap, self._fences, self._counts
         arrival, next_number, members = self._arrival, self._numbers.__next__, self.members
         per_broadcast = self._messages_per_broadcast
@@ -356,7 +363,7 @@ class Simulation:
         return wire
 
     def _watched_wires(self) -> Callable[[NodeId], Wire]:
-        """For a network that is recorded, or not to be relied upon."""
+        """For a run that is recorded, or on an unreliable network."""
 
         def wire(sender: NodeId) -> Wire:
             def send(to: NodeId, message: Any) -> None:
@@ -425,7 +432,7 @@ class Simulation:
         return alive
 
     def _refuse(self, node: NodeId, error: RemoteError) -> None:
-        """Where the network keeps its promises, nobody has a reason to send nonsense."""
+        """On a reliable network, no correct node sends an invalid message."""
         self.remote_errors += 1
         if self.network.faultless and self.network.fifo >= self._entry.fifo:
             raise Violation(node, f"{node} refuses a message: {error}")

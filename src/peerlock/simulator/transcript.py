@@ -1,8 +1,8 @@
-"""Stories that are tests: a text that says what to do, and what came of it.
+"""Transcripts that are tests: a text with steps, and what follows from each.
 
-Lines that start at the margin are steps, indented ones tell what followed, and those
-with a # are for the reader.  `play` does the steps and writes down anew what followed;
-a story is true if that gives the same text.
+Lines that start at the margin are steps, indented lines are what follows from them, and
+lines with a # are for the reader.  `play` performs the steps and writes what really
+follows; a transcript is true if that gives the same text.
 
     algorithm ricart-agrawala
     nodes 3
@@ -51,7 +51,7 @@ STEP = re.compile(
 
 
 def play(text: str) -> tuple[str, Trace]:
-    """The story with what really follows each step, and the run as a trace."""
+    """The transcript with what really follows each step, and the run as a trace."""
     story = Story()
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -95,7 +95,7 @@ class Story:
         elif line == "everything is quiet":
             yield self.rest()
         else:
-            raise UsageError("this is no step of a story")
+            raise UsageError("this is not a step")
 
     def do(self, match: re.Match[str]) -> list[Effect]:
         node = int(match[1])

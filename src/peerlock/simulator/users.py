@@ -1,4 +1,4 @@
-"""The users of simulated processes: they ask, perhaps give up, hold, release, come back."""
+"""The users of simulated processes: they request, may give up, hold, release, come back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Party:
-    """Users who hold until all of them do; spoilt if one of them cannot."""
+    """Users that hold until all of them do; spoilt if one of them cannot."""
 
     def __init__(self, size: int) -> None:
         self.missing = size
@@ -41,7 +41,7 @@ class Party:
 
 
 class User(Waiter):
-    """One round of a local user: ask, perhaps give up, hold, release."""
+    """One round of a local user: request, perhaps give up, hold, release."""
 
     __slots__ = ("held", "name", "party", "place", "process")
 
@@ -65,7 +65,7 @@ class User(Waiter):
         return Place(process.name, now, shared, in_epoch, waits)
 
     def _waits_as(self, me: MemberId) -> bool:
-        """It wants the lock alone, and has been waiting as this member for certain."""
+        """It requests the lock exclusively, and has certainly waited as this member."""
         process, wanted = self.process, self.demand
         if process.dead or process.leaving or process.node.me != me:
             return False

@@ -1,13 +1,13 @@
-"""The judge of whole nodes: it stands outside and sees only grants and their ends.
+"""The judge of whole nodes: it is outside and sees only grants and their ends.
 
 A grant is valid until it is released, until its process is dead, and no longer than its
 holder's lease on the holder's own clock.  Among valid grants of one name there is one
-holder, or readers only, or as many as there are permits, and all of them take the name for
-the same kind of thing; and fences grow, from grant to grant of an exclusive lock, whatever
-happened in between.
+holder, or readers only, or as many as there are permits, and all of them use the name on
+the same terms; and fences grow from grant to grant of an exclusive lock, whatever happened
+in between.
 
-A holder that loses its grant is told a margin before anybody else can have it, unless its
-process ends before that or leaves the cluster by itself.
+A holder that loses its grant is told a margin before any other user can acquire the lock,
+unless its process ends before that or leaves the cluster by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 
 class Misrule(Exception):
-    """Nodes did what locks must never do."""
+    """The nodes violated a property of locks."""
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class Held:
 
 @dataclass
 class Record:
-    """What was seen of one name."""
+    """The grants of one name so far."""
 
     permits: int  # 0 for a lock
     inside: list[Held] = field(default_factory=list)

@@ -1,8 +1,7 @@
 """A descriptor that becomes readable at a time on the clock of leases.
 
-The timeouts of select(2) count on CLOCK_MONOTONIC, which stands still while the machine is
-suspended.  A timer of the kernel's on CLOCK_BOOTTIME goes off as soon as the machine
-resumes.
+The timeouts of select(2) count on CLOCK_MONOTONIC, which stops while the machine is
+suspended.  A kernel timer on CLOCK_BOOTTIME fires as soon as the machine resumes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Alarm:
             raise OSError(ctypes.get_errno(), "the kernel has no timer on CLOCK_BOOTTIME")
 
     def set(self, deadline: float) -> None:
-        """On `peerlock.membership.clock`; a deadline in the past goes off at once."""
+        """On `peerlock.membership.clock`; a deadline in the past fires at once."""
         nanoseconds = 0 if deadline == inf else max(1, int(deadline * 1e9))  # 0: never
         timer = Timer(value=Timespec(*divmod(nanoseconds, 10**9)))
         self._library.timerfd_settime(self.descriptor, ABSOLUTE, ctypes.byref(timer), None)

@@ -1,7 +1,7 @@
-"""What becomes the command that a lock is held for.
+"""The process that becomes the command for which a lock is held.
 
-It stays in our process group, as it does with flock(1).  So the terminal, pipelines, job
-control and whatever is sent to the group reach it with no work of ours.
+It stays in our process group, as with flock(1).  So the terminal, pipelines, job control
+and signals to the group reach it directly.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
-# What a command that cannot be run ends with, as flock(1) has it.
+# The exit code if the command cannot be run, as with flock(1).
 CANNOT_RUN = 69
 
-# Python ignores these for itself, whatever it was started with.
+# Python ignores these for itself, whatever their disposition was at its start.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
-# And these we answer ourselves; but who starts us in the background may want SIGINT to be
-# ignored, and nohup(1) SIGHUP: that is for the command, too.
+# These are handled here.  But a shell that starts a background job may have SIGINT ignored,
+# and nohup(1) SIGHUP: that holds for the command, too.
 ANSWERED = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -38,11 +38,11 @@ def answered() -> list[signal.Signals]:
 class Command(NamedTuple):
     arguments: tuple[str, ...]
     environment: dict[str, str]
-    blocked: Collection[int]  # the signals that whoever starts us wants to be blocked
+    blocked: Collection[int]  # the signals that were blocked when this process started
 
 
 def become(command: Command, fence: str, inherited: Collection[int]) -> NoReturn:
-    """In a process that was made for it."""
+    """Called in a process of its own."""
     try:
         for number in (*answered(), *IGNORED_BY_PYTHON):
             signal.signal(number, signal.SIG_DFL)
@@ -59,13 +59,13 @@ def become(command: Command, fence: str, inherited: Collection[int]) -> NoReturn
 
 
 def execute(arguments: tuple[str, ...], environment: dict[str, str]) -> None:
-    """Like execvp(3), which has the shell run a script that does not say what runs it."""
+    """Like execvp(3), which runs a script without an interpreter line in the shell."""
     try:
         os.execvpe(arguments[0], arguments, environment)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-    from shutil import which  # slow to load, and seldom needed
+    from shutil import which  # slow to load, and rarely needed
 
     script = which(arguments[0]) or arguments[0]
     os.execve("/bin/sh", ["/bin/sh", script, *arguments[1:]], environment)

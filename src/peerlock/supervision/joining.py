@@ -1,4 +1,4 @@
-"""To be a member while a command runs: joining may take too long, or be called off."""
+"""Membership while a command runs: joining may take too long, or be cancelled."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from peerlock.api.errors import ClusterError
 from peerlock.api.tasks import LockNode
 
-# Seconds that joining may take, however little one wants to wait: who does not want to wait
-# at all wants the lock all the same if it is free.
+# Seconds that joining may take, however short the timeout: a caller that does not want to
+# wait still wants the lock if it is free.
 JOINING = 3.0
 
-TIDYING = 1.0  # seconds, for who has not joined after all, to take back what is half done
+TIDYING = 1.0  # seconds to undo a join that was cancelled
 
 
 class Patience:
-    """Somebody waits so many seconds for a lock, joining included; None: for ever."""
+    """How many seconds a caller waits for a lock, joining included; None: without limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -37,12 +37,14 @@ class Patience:
 
 @asynccontextmanager
 async def member(node: LockNode, within: float | None = None) -> AsyncIterator[None]:
-    """Inside, the node has joined; ClusterError if it could not, within so many seconds."""
+    """In the body, the node has joined; raises ClusterError if it could not in time."""
     joining = asyncio.ensure_future(node.__aenter__())
     try:
         await asyncio.wait([joining], timeout=within)
         if not joining.done():
-            raise ClusterError(f"the cluster did not let us in within {within:g} s")
+            raise ClusterError(
+                f"the cluster is unreachable: joining took longer than {within:g} s"
+            )
         await joining
         yield
     finally:
@@ -51,9 +53,10 @@ async def member(node: LockNode, within: float | None = None) -> AsyncIterator[N
 
 
 async def call_off(joining: asyncio.Future[Any]) -> None:
-    """Cancelled once, it tidies up, for which it needs the others to answer; twice, not."""
+    """Cancelled once, it cleans up, for which the other members must answer; twice, it
+    ends."""
     while not joining.done():
         joining.cancel()
         await asyncio.wait([joining], timeout=TIDYING)
     if not joining.cancelled():
-        joining.exception()  # has been seen: nobody need hear of it
+        joining.exception()  # it is retrieved, so that it is not logged

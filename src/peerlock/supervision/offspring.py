@@ -1,8 +1,8 @@
-"""What a process has started, what that has started, and so on: none of it gets away.
+"""All descendants of a process, wherever they are.
 
-Linux lets a process adopt those below it whose parents have ended.  One that does so and
-has no child left has no offspring at all, wherever they went: into a process group, a
-session or the background.  So to end them all is to kill until there is no child.
+Linux lets a process adopt descendants whose parents have ended.  If such a process has no
+child left, it has no descendant at all, in whatever process group, session or background
+they were.  So killing children until there is none ends them all.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import suppress
 # From <linux/prctl.h>: PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER.
 DIE_WITH_PARENT = 1
 ADOPT = 36
-PAUSE = 0.002  # seconds from one look at who is left to the next
+PAUSE = 0.002  # seconds between two checks for processes that are left
 
-# Most kernels list a process's children; there one need not look at all processes.
+# Most kernels list the children of a process, which saves looking at all processes.
 LISTED = os.path.exists("/proc/thread-self/children")
 
 
 def forked(work: Callable[[], None]) -> int:
-    """A process that does this and ends.  Signals do not disturb it, but for the two
-    that cannot be shut out."""
+    """A process that does this and ends.  All signals are blocked in it, except for the two
+    that cannot be blocked."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     pid = os.fork()
     if pid == 0:
@@ -38,13 +38,13 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def let_go_of_streams() -> None:
-    """Whoever reads what is written there must not wait for us."""
+    """Replace the standard streams: their readers must not wait for this process."""
     for standard in (0, 1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
 
 
 def die_with_parent() -> None:
-    """The kernel kills this process when its parent ends; not what this one starts."""
+    """The kernel kills this process when its parent ends, but not its children."""
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
 
@@ -52,16 +52,17 @@ class Offspring:
     """Of this process."""
 
     def __init__(self) -> None:
-        self.none_left = False  # when we last looked
+        self.none_left = False  # at the last check
         ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
-        # Whoever has become us by exec(2) may have left us children: they are not ours.
+        # The program that became this one by exec(2) may have left children: they are not
+        # ours.
         self._strangers = frozenset(children(os.getpid()))
 
     def __iter__(self) -> Iterator[int]:
         yield from below(os.getpid(), self._strangers)
 
     def reap(self) -> dict[int, int]:
-        """How those have ended that have since the last time."""
+        """The exit codes of those that have ended since the last call."""
         ended, self.none_left = {}, False
         try:
             while (found := os.waitpid(-1, os.WNOHANG)) != (0, 0):
@@ -76,7 +77,7 @@ class Offspring:
             sent(pid, number)
 
     def end(self) -> dict[int, int]:
-        """Kill until nobody is left, but for those whom we may not kill."""
+        """Kill until no process is left, except for those that we may not kill."""
         ended: dict[int, int] = {}
         while True:
             ended |= self.reap()
@@ -90,11 +91,11 @@ class Offspring:
 
 
 def sent(pid: int, number: int) -> bool:
-    """False: it belongs to somebody else."""
+    """False: it belongs to another user."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
-        pass  # nor does it need it any more
+        pass  # it has ended meanwhile
     except PermissionError:
         return False
     return True
@@ -112,7 +113,7 @@ def children(pid: int) -> list[int]:
 
 
 def children_listed(pid: int) -> list[int]:
-    """Each thread has its own."""
+    """Of all threads: each has its own list."""
     found: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):

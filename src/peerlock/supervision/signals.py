@@ -1,7 +1,7 @@
-"""The signals that have come to us, one by one, each with whom it was for.
+"""The signals that were received, one by one, each with whether it was for the whole group.
 
-timeout(1) sends one to us and then one to the group.  That counts as one, as it does for
-the kernel when the first is not yet answered.
+timeout(1) sends a signal to this process and then to the group.  They count as one, as they
+do for the kernel while the first is pending.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 
 from peerlock.supervision.neighbour import Neighbour
 
-SOON = 0.05  # seconds, in which whatever belongs together has come
+SOON = 0.05  # seconds within which signals that belong together arrive
 
 
 class Signals:
@@ -25,7 +25,7 @@ class Signals:
             self._came.put_nowait(number)
 
     async def next(self) -> tuple[int, bool]:
-        """A signal that has come, and whether it was for the whole group."""
+        """The next signal, and whether it was for the whole group."""
         number = await self._came.get()
         await asyncio.sleep(SOON)
         for_all = await self._came_to_neighbour(number)
@@ -38,4 +38,4 @@ class Signals:
             await loop.sock_sendall(self._line, bytes([number]))
             return await loop.sock_recv(self._line, 1) == b"1"
         except OSError:
-            return False  # somebody has killed it
+            return False  # it was killed

@@ -1,23 +1,24 @@
-"""Whoever holds a lock for a command must stop it in time, even if stopped himself.
+"""The watchdog stops the command in time, even if the process that holds the lock is
+stopped.
 
-A second process, forked before there are any threads, starts the command and looks after
-it.  From us it hears until when the lock is ours.  If that time passes, or we are gone, it
-kills the command and all that the command has started.  It is in a session of its own, so
-that what stops or ends our process group does not include it; and it has the file open by
-which the cluster knows that we live, so that if we are killed, the lock is kept until
-nobody is left.
+The watchdog is a second process, forked before there are any threads.  It starts the
+command and supervises it.  The first process tells it until when the lock is held.  If that
+time passes, or the first process is gone, the watchdog kills the command and everything
+that the command has started.  It is in a session of its own, so that signals to our process
+group do not reach it.  It has the file open by which the cluster knows that the member
+lives: if the first process is killed, the lock is kept until all of the command has ended.
 
-A third process, the guardian, stands between us and the watchdog.  It waits for the
-watchdog to end; if the watchdog was killed, the guardian inherits the watchdog's offspring
-and kills it.  So any two of the three may be killed at once.  If all three are, the kernel
-kills the command with its parent; what the command has started is not stopped then.
+A third process, the guardian, is the parent of the watchdog.  It waits for the watchdog to
+end; if the watchdog was killed, the guardian inherits the watchdog's descendants and kills
+them.  So any two of the three may be killed at once.  If all three are, the kernel kills
+the command with its parent; what the command has started is not stopped then.
 
-Why not kill a process group?  The command would need one of its own.  But a group is also
-what a terminal, a pipeline and a shell's jobs go by: the command must be in ours.  And
-what a command starts may leave its group; a parent is what it cannot choose.
+Why not kill a process group?  The command would need a group of its own.  But terminals,
+pipelines and the jobs of a shell depend on groups: the command must be in ours.  And a
+process that the command starts may leave its group, but cannot choose its parent.
 
-Like flock(1), we keep the lock for what the command leaves behind in the background, as
-long as it has a descriptor open that it has inherited from us.
+As with flock(1), processes that the command leaves behind in the background keep the lock
+as long as they have an inherited descriptor open.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ from peerlock.supervision.offspring import (
     sent,
 )
 
-# What ends a job at a terminal, where it is for the whole group.  The others are for the
-# command alone: what it has started need not know them.
+# The signals that end a job at a terminal, where they are for the whole group.  The others
+# are for the command alone.
 FOR_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Watchdog:
-    """Our end of the line."""
+    """The first process's end of the line."""
 
     def __init__(self, command: Command) -> None:
         self.status: int | None = None  # the command's exit code, once it has ended
         self._offspring = Offspring()
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.line.setblocking(False)
-        # What we put into the guardian's box it never takes out: a descriptor in there is
-        # open for as long as the guardian lives.
+        # The guardian never reads its box: a descriptor that is sent there stays open for
+        # as long as the guardian lives.
         self._box, guardians = socket.socketpair()
         self.pid = forked(lambda: self._guard(theirs, guardians, command))
         theirs.close()
@@ -78,17 +79,18 @@ class Watchdog:
         box.close()
         Keeper(theirs, command).watch()
 
-    def run(self, fence: int, keeps_us_in: int | None, keep_for_all: bool) -> None:
-        """Now.  `keep_for_all`: until all have ended that have inherited from us."""
+    def run(self, fence: str, keeps_us_in: int | None, keep_for_all: bool) -> None:
+        """Start the command.  `keep_for_all`: it ends when all that inherited have
+        ended."""
         descriptors = [] if keeps_us_in is None else [keeps_us_in]
         with suppress(OSError):  # it was killed, and the watchdog lives
             socket.send_fds(self._box, [b"!"], descriptors)
         text = f"run {fence} {keep_for_all:d}"
-        with suppress(OSError):  # we hear that it is gone
+        with suppress(OSError):  # `hear` reports that it is gone
             socket.send_fds(self.line, [text.encode()], descriptors)
 
     def until(self, deadline: float) -> None:
-        """The command may go on until then, on the clock of leases."""
+        """The command may run until then, on the clock of leases."""
         self._tell(f"until {deadline!r}")
 
     def send_signal(self, number: int) -> None:
@@ -96,16 +98,16 @@ class Watchdog:
         self._tell(f"signal {number:d}")
 
     def stop(self, seconds: float) -> None:
-        """The command and all it has started: be killed, unless they end before."""
+        """Kill the command and all that it has started, unless they end before."""
         self._tell(f"stop {seconds!r}")
 
     def hear(self) -> bool:
-        """What it has to say.  False: it is gone, as it is when all is over."""
+        """Read its messages.  False: it is gone, as it is when all is over."""
         try:
             told = self.line.recv(100)
         except BlockingIOError:
             return True
-        except ConnectionResetError:  # it has not read all; what it has said comes next
+        except ConnectionResetError:  # it did not read all; its own messages come next
             return self.hear()
         except OSError:
             return False
@@ -114,14 +116,14 @@ class Watchdog:
         return bool(told)
 
     def take_over(self) -> bool:
-        """It was killed: end what it has looked after.  False: we may not."""
+        """It was killed: end what it supervised.  False: that is not permitted."""
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
         self._offspring.end()
         return not any(self._offspring)
 
     def dismiss(self) -> None:
-        """The command will not run, or not any longer: whatever is left is killed."""
+        """The command will not run, or no longer: kill whatever is left."""
         self.line.close()
         self._box.close()
         with suppress(ChildProcessError):
@@ -144,8 +146,8 @@ class Keeper:
         self.started = False
         self.stopping = False
         self.pid = 0  # the command's, while it runs
-        self.keeps_us_in: list[int] = []  # a descriptor, open as long as we live
-        self.inherited: int | None = None  # a pipe that ends when nobody has it any more
+        self.keeps_us_in: list[int] = []  # a descriptor, open as long as this process lives
+        self.inherited: int | None = None  # a pipe that ends when no process has it open
         self.news = wake_when_a_child_ends()
         self.alarm = Alarm()  # at the deadline, once the command has been started
 
@@ -167,8 +169,7 @@ class Keeper:
     def _go_on(self) -> bool:
         """Wait until there is something to do.  False: it is time to end.
 
-        What we were told comes first: it may be that there is more time, and that we
-        were too slow to hear it.
+        Messages come first: one may extend the deadline, and may have been read too late.
         """
         self.alarm.set(self.deadline if self.started else inf)
         sources = [self.line.fileno(), self.news, self.alarm.descriptor]
@@ -190,11 +191,11 @@ class Keeper:
             with suppress(OSError):
                 self.line.send(b"%d" % code)
 
-    # What we are told
+    # Messages
 
     def _listen(self) -> bool:
         told, descriptors, _, _ = socket.recv_fds(self.line, 100, 1)
-        for descriptor in descriptors:  # or the command would inherit it, with -o too
+        for descriptor in descriptors:  # the command must not inherit it, even with -o
             os.set_inheritable(descriptor, False)
         self.keeps_us_in += descriptors
         match told.decode().split():
@@ -207,7 +208,7 @@ class Keeper:
             case ["stop", seconds]:
                 self._stop(float(seconds))
             case _:
-                return False  # who should tell us is gone
+                return False  # the first process is gone
         return True
 
     def _run(self, fence: str, keep_for_all: bool) -> bool:
@@ -235,7 +236,7 @@ class Keeper:
     ) -> None:
         os.close(opens_it)
         die_with_parent()
-        if os.read(gate, 1) and os.getppid() == parent:  # or nobody would look after us
+        if os.read(gate, 1) and os.getppid() == parent:  # which supervises it
             become(self.command, fence, inherited)
 
     def _send_signal(self, number: int) -> None:
@@ -255,7 +256,7 @@ class Keeper:
 
 
 def wake_when_a_child_ends() -> int:
-    """A descriptor that is readable then."""
+    """A descriptor that becomes readable then."""
     news, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

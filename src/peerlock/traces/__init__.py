@@ -1,8 +1,8 @@
-"""What happened in a run, and the files in which one can look at it.
+"""The steps of a run, and the formats in which they can be viewed.
 
-`draw` makes a drawing (.svg), a page to walk through (.html), a story (.txt) or data
-(.jsonl, .json for Perfetto, .shiviz) of a `Trace`; `write` puts it into a file; `read` is
-the way back from the lines of a .jsonl file.
+`draw` renders a `Trace` as a drawing (.svg), an interactive page (.html), text (.txt) or
+data (.jsonl, .json for Perfetto, .shiviz); `write` writes it to a file; `read` reads the
+lines of a .jsonl file back.
 """
 
 from peerlock.traces.formats import FORMATS, draw, must_know, write

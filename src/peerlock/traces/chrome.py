@@ -1,6 +1,6 @@
 """A trace in the Chrome Trace Event format, for Perfetto and chrome://tracing.
 
-A thread a node.  Waits, critical sections and downtimes are slices; a message is two
+Each node is a thread.  Waits, critical sections and downtimes are slices; a message is two
 tiny slices with an arrow between them.  One unit of time is shown as a millisecond.
 
 Slices of a thread must nest.  So each step gets a moment of its own: steps of one node

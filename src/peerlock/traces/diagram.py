@@ -2,8 +2,8 @@
 
 Nodes are horizontal life lines, time runs to the right: most runs have fewer nodes than
 steps, and a bar on a horizontal line has room for its fence.  All coordinates are in
-pixels, with the origin in the top left corner of the diagram.  Whatever is drawn tells
-its story in a few words and names the steps that it stands for.
+pixels, with the origin in the top left corner of the diagram.  Every drawn
+element has a short description and names the steps that it stands for.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Bar:
     right: float
     y: float
     fence: str
-    clashing: bool  # somebody else was inside who should not have been
+    clashing: bool  # another node was inside, in violation of exclusion
     story: str
     steps: tuple[int, ...]
 

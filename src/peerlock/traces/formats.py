@@ -1,4 +1,4 @@
-"""Which format a trace is written in: the ending of the file's name says so."""
+"""The formats of traces, each chosen by the ending of the file name."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ FORMATS: dict[str, Callable[[Trace], str]] = {
     ".svg": svg.render,
     ".html": html.render,
     ".shiviz": shiviz.render,
-    ".json": chrome.render,  # so .trace.json, as Perfetto's users like to call it, too
+    ".json": chrome.render,  # also .trace.json, the usual name for Perfetto
 }
 
 
 def draw(trace: Trace, form: str = ".svg") -> str:
-    """A trace as text of one of FORMATS: a drawing, a page, a story or data."""
+    """A trace in one of FORMATS: a drawing, a page, text or data."""
     must_know(f"trace{form}")
     return FORMATS[form.lower()](trace)
 
 
 def write(trace: Trace, path: str | Path) -> None:
-    """A trace into a file, in the format that the ending of its name says."""
+    """Write a trace to a file, in the format of the ending of its name."""
     must_know(path)
     file = Path(path)
     page = draw(trace, file.suffix)
@@ -33,7 +33,7 @@ def write(trace: Trace, path: str | Path) -> None:
 
 
 def must_know(path: str | Path) -> None:
-    """Raises ValueError for an unknown ending; to be asked before a long run."""
+    """Raises ValueError for an unknown ending; call it before a long run."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{file.name}: a trace can be written to {', '.join(FORMATS)}")
+        raise ValueError(f"invalid trace file {file.name!r}: use {', '.join(FORMATS)}")

@@ -1,6 +1,6 @@
-"""A trace as JSON lines: a header, then one object a step; and back.
+"""A trace as JSON lines: a header, then one object for each step; and back.
 
-What a step does not have is left out.  A message is {"type": "REQUEST", "fields":
+Keys that a step does not have are left out.  A message is {"type": "REQUEST", "fields":
 {...}}; read back, it is a frozen value of a class made for it, with those fields.
 """
 
@@ -49,7 +49,7 @@ def _records(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def _json(value: Any) -> Any:
-    """A message field as JSON has it; what JSON has no word for, as text."""
+    """A message field in JSON; values that JSON cannot represent, as text."""
     match value:
         case Enum():
             return _json(value.value)

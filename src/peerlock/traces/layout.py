@@ -1,4 +1,4 @@
-"""From a trace to its space-time diagram: everything finds its place."""
+"""From a trace to its space-time diagram: where each element is placed."""
 
 from __future__ import annotations
 
@@ -187,7 +187,8 @@ class Plan:
         return f"{what}\nfrom {self.time(span.first)} to {end}"
 
     def _clashing(self) -> Iterator[list[Span]]:
-        """At each violation, those inside.  (Two readers inside are no violation.)"""
+        """At each violation, those inside.  (Two readers inside do not violate
+        anything.)"""
         inside = [span for span in spans(self.trace) if span.state is State.INSIDE]
         for i, step in enumerate(self.trace):
             if step.kind is not Kind.VIOLATION:

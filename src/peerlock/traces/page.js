@@ -34,9 +34,12 @@
   const inside = (start, size, room) =>
     size <= room ? (size - room) / 2 : clamp(start, -20, size - room + 20);
 
+  const HINT = 30; // pixels below the diagram, as in page.css
+  const SMALL = 0.65; // the smallest zoom at which labels can be read
+
   function show() {
     const width = stage.clientWidth / view.zoom;
-    const height = stage.clientHeight / view.zoom;
+    const height = (stage.clientHeight - HINT) / view.zoom;
     view.x = full.width <= width ? 0 : inside(view.x, full.width, width);
     view.y = inside(view.y, full.height, height);
     svg.setAttribute("viewBox", `${view.x} ${view.y} ${width} ${height}`);
@@ -54,16 +57,17 @@
   }
 
   function fitAll() {
-    view.zoom = Math.min(stage.clientWidth / full.width, stage.clientHeight / full.height);
+    const high = (stage.clientHeight - HINT) / full.height;
+    view.zoom = Math.min(stage.clientWidth / full.width, high);
     show();
   }
 
   function readable() {
-    // As high as the window, but neither tiny nor huge; a long run starts at its start.
-    view.zoom = clamp(stage.clientHeight / full.height, 0.8, 1.5);
-    if (full.width * view.zoom < stage.clientWidth * 1.25) {
-      view.zoom = Math.min(view.zoom, stage.clientWidth / full.width);
-    }
+    // As high as the window, but neither tiny nor huge.  A run that can be read as a whole
+    // is shown as a whole; a longer one starts at its start.
+    view.zoom = clamp((stage.clientHeight - HINT) / full.height, 0.8, 1.5);
+    const whole = stage.clientWidth / full.width;
+    if (whole >= SMALL) view.zoom = Math.min(view.zoom, whole);
     show();
   }
 

@@ -2,7 +2,7 @@
 
 The first line is the expression that ShiViz parses the log with (its own default, so
 that the log can be pasted as well as uploaded), the second would separate several
-runs.  Then two lines an event: what happened, and the host with its vector clock.
+runs.  Then two lines for each event: what happened, and the host with its vector clock.
 """
 
 from __future__ import annotations

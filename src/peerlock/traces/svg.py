@@ -1,7 +1,7 @@
 """A trace as a space-time diagram in SVG.
 
-One file, no script, real text; light or dark as the reader's screen is.  Every drawn
-thing says in a tooltip what it is, and names its steps in `data-steps`.
+One file, no script, real text; light or dark like the reader's screen.  Every drawn element
+has a tooltip, and names its steps in `data-steps`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _svg(diagram: Diagram, heading: Iterable[str], size: Box) -> str:
 
 
 def _drawing(diagram: Diagram) -> Iterator[str]:
-    """From the back to the front; there, rare messages stand before frequent ones."""
+    """From back to front; rare messages are in front of frequent ones."""
     count = Counter(arrow.type for arrow in diagram.arrows)
     common_first = sorted(diagram.arrows, key=lambda arrow: -count[arrow.type])
     arrows = [(arrow, diagram.types.index(arrow.type)) for arrow in common_first]
@@ -95,7 +95,7 @@ def _drawing(diagram: Diagram) -> Iterator[str]:
 
 
 def description(diagram: Diagram) -> str:
-    """The diagram for those who cannot see it."""
+    """A description of the diagram, for screen readers."""
     entries = sum(bar.state is State.INSIDE for bar in diagram.bars)
     trace = diagram.trace
     sentences = [
@@ -256,7 +256,7 @@ def _fade(name: str, rises: bool) -> str:
 
 
 def _grid(diagram: Diagram) -> Iterator[str]:
-    """A line a tick, and a band wherever time is cut."""
+    """A line for each tick, and a band where time is cut."""
     top, bottom = _plot_top(diagram), diagram.bottom
     for x in _cuts(diagram.scale):
         yield _rectangle(Box(x - 12, top, x + 12, bottom), "cut")
@@ -398,7 +398,7 @@ def _bar(bar: Bar) -> str:
 
 
 def _extent(bar: Bar) -> Box:
-    """Short is still visible."""
+    """At least as wide as is visible."""
     high, least = (4, 1) if bar.state is State.WAITING else (9, 5)
     right = max(bar.right, bar.left + least)
     return Box(bar.left, bar.y - high, right, bar.y + high)

@@ -1,4 +1,4 @@
-"""A trace as lines that read like a story:
+"""A trace as text, one line for each step:
 
 0.00  1 requests
 0.00  1 ──▶ 2  REQUEST(1) is sent
@@ -43,7 +43,7 @@ def render(trace: Trace) -> str:
 
 
 def lines(trace: Trace) -> Iterator[str]:
-    """A trace as a story: a line for each step."""
+    """A trace as text: a line for each step."""
     aligned = columns(trace)
     return (line(step, aligned) for step in trace)
 
@@ -54,12 +54,12 @@ def line(step: Step, columns: Columns = Columns()) -> str:  # noqa: B008 - froze
 
 
 def sentence(step: Step, node_width: int = 1) -> str:
-    """Who does what, without when."""
+    """The node and what it does, without the time."""
     return f"{_subject(step, node_width)}{one_line(what(step))}"
 
 
 def what(step: Step) -> str:
-    """What happens, without when and to whom."""
+    """What happens, without the time and the node."""
     match step.kind:
         case Kind.REQUEST:
             return "requests to read" if step.note == "shared" else "requests"
@@ -93,7 +93,7 @@ def size(trace: Trace) -> str:
 
 
 def clock(time: float) -> str:
-    """A time as one would say it: 3, 1.73, 0.0042."""
+    """A time with few digits: 3, 1.73, 0.0042."""
     return f"{time:.2f}".rstrip("0").rstrip(".") if time >= 1 else f"{time:.3g}"
 
 

@@ -1,4 +1,4 @@
-"""What happened in a run, step by step: written by simulator and checker, then drawn."""
+"""The steps of a run: recorded by the simulator and the checker, then drawn."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from peerlock.core.peer import NodeId
 
 
 class Kind(Enum):
-    """What a step is."""
+    """The kind of a step."""
 
-    REQUEST = "request"  # the user at `node` asks; `note` is "shared" for a reader
-    ENTER = "enter"  # and is granted, with `fence`
+    REQUEST = "request"  # the user at `node` requests; `note` is "shared" for a reader
+    ENTER = "enter"  # the request is granted, with `fence`
     LEAVE = "leave"
     SEND = "send"  # `node` sends `message` to `peer`
     RECEIVE = "receive"  # `node` receives `message` from `peer`
@@ -27,7 +27,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened, at a time, at a node."""
+    """One event, at a time, at a node."""
 
     time: float
     kind: Kind

@@ -25,7 +25,7 @@ class Grown:
         return self._array[: self.size]
 
     def adopt(self, values: NDArray[Any]) -> None:
-        """Have these, which nobody else keeps."""
+        """Take over these values."""
         self._array, self.size = values, len(values)
 
     def extend(self, values: NDArray[Any]) -> None:
@@ -34,7 +34,7 @@ class Grown:
         self._array[begin : self.size] = values
 
     def reach(self, size: int) -> None:
-        """Have at least so many values; the new ones are the filling."""
+        """Grow to at least this many values; new ones have the fill value."""
         held = len(self._array)
         if size > held:
             self._array.resize(max(size, held + held // 8 + 1024), refcheck=False)
@@ -77,7 +77,7 @@ class Rows:
         self.count.reach(owners)
 
     def unknown(self, owners: Index) -> Index:
-        """Those of whom no rows were put, each once."""
+        """Those without rows, each once."""
         if not len(owners):
             return owners
         self.reach(int(owners.max()) + 1)

@@ -15,7 +15,7 @@ from peerlock.checker.arrays.tables import INSIDE, QUIET, WAITING
 from peerlock.checker.search import NOWHERE
 from peerlock.checker.sites import Local, Phase
 
-BLOCK = 1 << 16  # states that are looked at together
+BLOCK = 1 << 16  # states that are handled together
 
 
 class Graph:
@@ -31,7 +31,9 @@ class Graph:
         wide = np.uint32 if len(self.arrows) < NOWHERE else np.int64
         self.first: Ints = np.zeros(self.size + 1, wide)  # where a state's arrows begin
         np.cumsum(counts, out=self.first[1 : len(counts) + 1])
-        self.first[len(counts) + 1 :] = len(self.arrows)  # states not looked at have none
+        self.first[len(counts) + 1 :] = len(
+            self.arrows
+        )  # states that were not expanded have none
 
     # Facts
 
@@ -57,7 +59,7 @@ class Graph:
         return self.sum_of(lambda i, x: (x.phase is Phase.WAITING) << i, dtype)
 
     def resting(self) -> Ints:
-        """Of each state: does nobody want anything, and is nothing under way?"""
+        """Of each state: whether there is no request and no message under way."""
         tables, layout = self.search.tables, self.search.layout
         found = np.ones(self.size, np.bool_)
         for block in self.blocks():

@@ -37,7 +37,7 @@ def max_messages_per_entry(graph: Graph) -> Fraction | None:
 
 
 def busiest(graph: Graph, entries: Ints, resting: Ints, begin: int) -> Fraction:
-    """Of the busy periods that begin after so many entries: the longest way to rest.
+    """Of the busy periods that begin after this many entries: the longest way to rest.
 
     Where each step is a request, a leaving or an arrival, counting steps is quicker: from
     rest to rest all that was sent arrives, and an entry has one request and one leaving.

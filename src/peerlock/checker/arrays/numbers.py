@@ -69,12 +69,12 @@ class Numbers:
         return tuple(word.values for word in self._keys)
 
     def grows_by(self, more: int) -> int:
-        """How many bytes more the table takes if so many keys are added."""
+        """How many bytes more the table takes if this many keys are added."""
         grown = self._bits_for(len(self) + more) > self._bits
         return self._slots.nbytes * 2 if grown else 0
 
     def close(self) -> None:
-        """Give up the table: no key is looked up any more."""
+        """Drop the table: no key is looked up any more."""
         self._slots = np.empty(0, np.uint32)
 
     def number(self, words: Words) -> tuple[NDArray[np.uint32], Index]:

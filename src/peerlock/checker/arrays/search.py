@@ -7,6 +7,7 @@ transitions; so the first counterexample that is found is the same too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -18,9 +19,7 @@ from peerlock.checker.arrays.tables import (
     BREACH,
     FAULT,
     GRANT,
-    INSIDE,
     QUIET,
-    READING,
     STILL,
     WAITING,
     Group,
@@ -29,7 +28,7 @@ from peerlock.checker.arrays.tables import (
 from peerlock.checker.model import Model
 from peerlock.checker.search import NOWHERE, Exploration, Limits
 
-CHUNK = 1 << 15  # states that are gone on from together
+CHUNK = 1 << 15  # states that are expanded together
 BLOCK = 1 << 20  # states that are packed anew together
 ROOM = 10 * CHUNK  # new states of a chunk, at the most that is usual
 
@@ -64,12 +63,34 @@ class ArraySearch(Exploration):
         return self._transitions
 
     def _crowded(self, limits: Limits) -> str | None:
-        """The arrows are given up before the search is, if it can do without them."""
+        """The arrows are dropped before the search is stopped, if it can do without
+        them."""
         more = self.seen.grows_by(ROOM)
         if self.arrows is not None and self.model.requests and limits.room(more):
             self.arrows = None
             self.arrow_counts = Grown(np.uint16)
         return limits.room(more)
+
+    # Which demands are inside together: a number with a digit for each demand, its count
+
+    @cached_property
+    def weights(self) -> Ints:
+        """Of a demand by its number and one more; nobody weighs nothing."""
+        digits = range(len(self.model.rule.demands))
+        return np.array([0, *((self.model.nodes + 1) ** k for k in digits)], np.int64)
+
+    def joint(self, inside: Ints) -> Ints:
+        """Whether they may be, each."""
+        values, places = np.unique(inside, return_inverse=True)
+        well: Ints = np.array([self._may_be(int(v)) for v in values], np.bool_)[places]
+        return well
+
+    def _may_be(self, inside: int) -> bool:
+        found: list[int] = []
+        for demand in range(len(self.model.rule.demands)):
+            inside, often = divmod(inside, self.model.nodes + 1)
+            found += [demand] * often
+        return self.together(found)
 
     # Single states, as the plain search has them
 
@@ -214,7 +235,7 @@ class Chunk(Spots):
             self._make(node, group, sources, rows, arrows)
 
     def stuck(self) -> Ints:
-        """A node waits, and nothing happens unless another asks."""
+        """A node waits, and nothing happens unless another requests."""
         every = np.bitwise_and.reduce(self.flags)
         some = np.bitwise_or.reduce(self.flags)
         found: Ints = (every & STILL != 0) & (some & WAITING != 0)
@@ -229,7 +250,7 @@ class Chunk(Spots):
             self._lead_nowhere(arrows[~able])
             sources, rows, arrows = sources[able], rows[able], arrows[able]
         if group.kind == GRANT:
-            well = self._may_join(node, sources, group["reading"][rows])
+            well = self._may_join(node, sources, group["demand"][rows])
             self._break(sources[~well], arrows[~well])
             sources, rows, arrows = sources[well], rows[well], arrows[well]
         if group.kind == BREACH:
@@ -262,7 +283,7 @@ class Chunk(Spots):
             place[arrows] = word
 
     def _able(self, group: Group, sources: Index) -> Ints:
-        """Has the network such a fault left, or is nothing under way?"""
+        """Whether the network has such a fault left, or nothing is under way."""
         if group.outlasting:
             quiet: Ints = np.bitwise_and.reduce(self.flags)[sources] & QUIET != 0
             return quiet
@@ -271,13 +292,14 @@ class Chunk(Spots):
         left: Ints = spent < self.search.budgets[kind]
         return left
 
-    def _may_join(self, node: int, sources: Index, reading: Ints) -> Ints:
-        others = [self.flags[k][sources] for k in self.nodes if k != node]
-        inside = sum(((f & INSIDE != 0).astype(np.int32) for f in others), start=0)
-        writing = sum(((f & (INSIDE | READING) == INSIDE) for f in others), start=0)
-        readers = np.logical_and(reading, np.equal(writing, 0))
-        well: Ints = np.logical_or(readers, np.less(inside, self.search.model.capacity))
-        return well
+    def _may_join(self, node: int, sources: Index, demand: Ints) -> Ints:
+        weights = self.search.weights
+        inside = weights.take(demand + 1)
+        for k in self.nodes:
+            if k != node:
+                there = self.search.tables[k].demands.values
+                inside = inside + weights.take(there.take(self.at[k].take(sources)))
+        return self.search.joint(inside)
 
     def _break(self, sources: Index, arrows: Index) -> None:
         if len(sources):

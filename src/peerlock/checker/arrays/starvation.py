@@ -1,6 +1,6 @@
 """Starvation on arrays: the strongly connected parts of the graph, and which are fair.
 
-What is looked for is what `checker.starvation` looks for.
+It finds what `checker.starvation` finds.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def duties_of(tables: Tables) -> Ints:
 
 
 def fair(graph: Graph, knot: Ints) -> Index:
-    """The components that a round through leaves nothing undone in.
+    """The components in which a loop can fulfil every duty.
 
     What is possible in all states of one must be done by an arrow in it.
     """

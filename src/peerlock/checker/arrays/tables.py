@@ -23,12 +23,12 @@ from peerlock.checker.arrays.memo import Grid, Memo
 from peerlock.checker.arrays.numbers import Interned
 from peerlock.checker.sites import FAULTS, Local, Outcome, Phase, Pushes, Sites, Step
 
-INSIDE, READING, WAITING, QUIET, STILL = 1, 2, 4, 8, 16  # what is so at a site
+INSIDE, WAITING, QUIET, STILL = 1, 2, 4, 8  # what is so at a site
 PLAIN, GRANT, BREACH, BEYOND = range(4)  # what an input leads to; then the faults
 FAULT = 4
 CRASH = FAULT + FAULTS.index("crash")
 FAULT_STEPS = {LOST: Step("lose"), TWICE: Step("duplicate")}
-IDLE = ("request", "read", *FAULTS)  # steps that nothing is owed for
+IDLE = ("request", *FAULTS)  # steps that nothing is owed for
 LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -45,7 +45,7 @@ class Group(Rows):
 
     def __init__(self, kind: int, outlasting: bool, to: list[int]) -> None:
         super().__init__(
-            "rank", "own", "reading", "sends", "step", *(f"to {node}" for node in to)
+            "rank", "own", "demand", "sends", "step", *(f"to {node}" for node in to)
         )
         self.kind = kind
         self.outlasting = outlasting
@@ -59,7 +59,7 @@ class Moves:
 
     owner: Index  # at which of some sites
     own: Ints  # the site there afterwards
-    reading: Ints
+    demand: Ints
     sends: Ints
     step: Ints
     to: list[Ints]  # by node: which push that is there
@@ -70,7 +70,7 @@ class Moves:
         return Moves(
             self.owner[rows],
             self.own[rows],
-            self.reading[rows],
+            self.demand[rows],
             self.sends[rows],
             self.step[rows],
             [column[rows] for column in self.to],
@@ -86,6 +86,7 @@ class Tables:
         self.boxes = Boxes(sites)
         self.numbers = Interned()  # of the sites: a local state above a box
         self.flags = Grown(np.uint8)
+        self.demands = Grown(np.int64)  # of who is inside there, and one more; 0: of nobody
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index
@@ -94,6 +95,7 @@ class Tables:
         )
         self.cleared = Memo(lambda: len(self.numbers), self._clear_all)
         self._local_flags = Grown(np.uint8)
+        self._local_demands = Grown(np.int64)
         self.steps: list[Step] = []
         self._step_numbers: dict[Step, int] = {}
         self._busy = Grown(np.uint8)  # of a step: must it happen if it can?
@@ -101,7 +103,7 @@ class Tables:
         self._outcomes = Interned()  # of inputs: a local state above a step
         nodes = range(sites.model.nodes)
         to = [f"{knows} to {node}" for knows in (0, 1) for node in nodes]
-        self._results = Rows("local", "kind", "reading", "heard", "sends", *to)
+        self._results = Rows("local", "kind", "demand", "heard", "sends", *to)
 
     # Sites
 
@@ -112,6 +114,7 @@ class Tables:
             made, boxes = halves(self.numbers.keys[self.flags.size :])
             quiet = self.boxes.quiet.values[boxes] * np.uint8(QUIET)
             self.flags.extend(self._local_flags.values[made] | quiet)
+            self.demands.extend(self._local_demands.values[made])
             self.total.reach(len(self.numbers))
         return found
 
@@ -141,10 +144,11 @@ class Tables:
         flags = [
             INSIDE * (local.phase is Phase.INSIDE)
             + WAITING * (local.phase is Phase.WAITING)
-            + READING * local.reading
             for local in new
         ]
         self._local_flags.extend(np.array(flags, np.uint8))
+        demands = [(x.demand + 1) * (x.phase is Phase.INSIDE) for x in new]
+        self._local_demands.extend(np.array(demands, np.int64))
         outlasting = self.sites.model.outlasting
         self._inputs.add(
             {
@@ -155,7 +159,7 @@ class Tables:
 
     def _own(self, local: Local) -> Iterator[Step]:
         yield from self.sites.inputs(local)
-        if self.sites.model.network.crashes and local.phase is not Phase.CRASHED:
+        if self.sites.may_crash(local):
             yield Step("crash")
 
     def _step(self, step: Step) -> int:
@@ -198,7 +202,7 @@ class Tables:
         sends = sum(len(push.letters) for _, push in found.pushes[0])
         columns = [column for some in found.pushes for column in self._columns(some)]
         heard = self.boxes.push(found.heard)
-        return (found.local, kind_of(found), found.reading, heard, sends, *columns)
+        return (found.local, kind_of(found), found.demand, heard, sends, *columns)
 
     def _columns(self, pushes: Pushes) -> list[int]:
         """By node: which push that is at its site, 0 if there is none."""
@@ -227,7 +231,7 @@ class Tables:
             group.put(
                 new,
                 counts,
-                [rank[rows], some.own, some.reading, some.sends, some.step, *to],
+                [rank[rows], some.own, some.demand, some.sends, some.step, *to],
             )
         for group in self.groups.values():
             group.reach(len(self.numbers))
@@ -256,7 +260,7 @@ class Tables:
         return Moves(
             owner,
             self._own_sites(locals_[owner], boxes[owner], box, kind, result),
-            self._results["reading"][result],
+            self._results["demand"][result],
             self._results["sends"][result],
             step,
             to,

@@ -71,6 +71,7 @@ def items() -> Iterator[Item]:
             Exactly(scene.told),
             partial(replayed, HEADER, FIGURE_2, scene.name),
         )
+    yield from arbitrary_network()
     yield from worst_case()
     yield from heavy_load()
     yield from figure_3()
@@ -81,6 +82,29 @@ def items() -> Iterator[Item]:
 # Section 5
 
 SQUARES = (4, 9, 16, 25, 49, 100)
+
+
+# Section 2, of Hélary, Plouzeau and Raynal
+
+HELARY = "helary-plouzeau-raynal"
+NETWORKS = {
+    "complete": [(n, n * (n - 1) // 2) for n in (5, 10)],
+    "ring": [(n, n) for n in (5, 10, 25)],
+    "line": [(n, n - 1) for n in (5, 10, 25)],
+    "graph:1-2,2-3,3-4,4-5,5-6,6-1,1-4,2-5,3-6": [(6, 9)],
+}
+
+
+def arbitrary_network() -> Iterator[Item]:
+    for spec, sizes in NETWORKS.items():
+        for n, links in sizes:
+            yield Item(
+                SOURCE,
+                "§2: helary-plouzeau-raynal, n to 2e+n−1 messages, e the number of links",
+                {"n": n, "network": spec, "load": "light"},
+                Between(n, 2 * links + n - 1),
+                partial(measure.span, Scenario(HELARY, n, 20, Light(), topology=spec)),
+            )
 
 
 def worst_case() -> Iterator[Item]:
@@ -216,6 +240,7 @@ FIFO = (
     "the token goes to and fro: 4(n−1)/n messages, on the line as on the tree. If a node "
     "that the token comes by went first, it would be near the paper's curve."
 )
+MAYBE = "The paper does not say whether its simulation did so; the survey proposes it."
 
 
 def figures_4_to_6() -> Iterator[Item]:
@@ -236,6 +261,20 @@ def figures_4_to_6() -> Iterator[Item]:
                 Because(FIFO, Of("C", Near(4 * (n - 1) / n, relative=0.1))),
                 slow=slow,
             )
+            yield Item(
+                SOURCE,
+                f"{figure}: near Raymond's line, with REQUESTs piggybacked on the token",
+                {**same, "curves": "C and E"},
+                Together("E", "C", relative=0.15),
+                partial(piggybacked_line, n, load),
+                remark=MAYBE,
+                slow=slow,
+            )
+
+
+def piggybacked_line(n: int, load: float) -> dict[str, float]:
+    curves = {"C": ("raymond-piggyback", "line"), "E": (NAME, None)}
+    return {key: at_load(*curve, n, load) for key, curve in curves.items()}
 
 
 # Section 2: what the paper says of those that it is compared with

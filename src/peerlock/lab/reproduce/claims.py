@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from math import ceil, isqrt, sqrt
-from typing import Any
+from random import Random
+from typing import Any, cast
 
+from peerlock.algorithms.chaudhuri_edward import MARKER, ChaudhuriEdward
 from peerlock.core.peer import snake
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, measure, tr869
 from peerlock.lab.reproduce.expect import AtMost, Exactly, Near
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.lab.reproduce.table_3 import reports_of_a_failure
 from peerlock.quorums.constructions import plane
 from peerlock.quorums.galois import prime_power
 from peerlock.simulator.by_hand import ByHand
@@ -77,53 +80,25 @@ def excluded_although_there() -> list[int]:
     return [k for k in range(2, 51) if excluded(k) and has_plane(k)]
 
 
-HALF_MORE = "K is √N + ½ or so, and K−1 others are asked, not √N − 1."
 ONE_EACH = "A REPORT from each node in whose set the failed one was: K−1 others."
 
 
 def failures_of_maekawa() -> Iterator[Item]:
     for n in (13, 57, 133):
-        k = len(plane(n).of(1))
-        for name, said, because in (
-            ("central", 1.0, None),
-            ("maekawa", sqrt(n) - 1, Because(HALF_MORE, Exactly(k - 1))),
-            ("ricart-agrawala", n - 1.0, None),
-        ):
-            yield Item(
-                maekawa.SOURCE,
-                "Table III: the number of nodes to which a REQUEST must be sent",
-                {"n": n, "K": k, "asked with": name},
-                Near(said, relative=0.02),
-                partial(requests_sent, name, n),
-                because,
-            )
         yield Item(
             maekawa.SOURCE,
             "§9: lost information is regained by O(√N) messages",
-            {"n": n, "K": k},
+            {"n": n, "K": len(plane(n).of(1))},
             AtMost(sqrt(n)),
             partial(reports_of_a_failure, n),
             remark=ONE_EACH,
         )
 
 
-def requests_sent(name: str, n: int) -> int:
-    """By the last node, which is no coordinator."""
-    cluster = ByHand(name, n)
-    cluster.request(n)
-    return cluster.sent
-
-
-def reports_of_a_failure(n: int) -> int:
-    cluster = ByHand("maekawa-takeover", n, quorums=plane(n))
-    cluster.crash(1)
-    cluster.settle()
-    return cluster.sent
-
-
 # TR-869, sections 5 and 6.2: a message takes one unit of time
 
 STEADY = Network(latency=Constant(1.0))
+ONE_BROADCAST = "ricart-agrawala-implicit-broadcast"
 
 
 def delays_of_tr869() -> Iterator[Item]:
@@ -147,7 +122,7 @@ def delays_of_tr869() -> Iterator[Item]:
             "§6.2: with implicit replies a broadcast REQUEST is the only message",
             {"n": n, "load": "light"},
             Exactly(1),
-            partial(broadcasts_for_an_entry, n),
+            partial(measure.mean, Scenario(ONE_BROADCAST, n, 20, Light())),
         )
 
 
@@ -161,14 +136,6 @@ def delays(n: int, load: Load, since: Kind) -> list[float]:
         elif step.kind is Kind.ENTER and before is not None:
             found.add(round(step.time - before, 6))
     return sorted(found)
-
-
-def broadcasts_for_an_entry(n: int) -> float:
-    """All that one node sends at one moment is one broadcast; nothing else is sent."""
-    scenario = Scenario("ricart-agrawala-implicit", n, 20, Light(), STEADY)
-    sent = [s for s in measure.recorded(scenario) if s.kind is Kind.SEND]
-    assert {snake(type(step.message)) for step in sent} == {"request"}
-    return len({(step.time, step.node) for step in sent}) / 20
 
 
 # Chaudhuri and Edward, sections 3, 5.2 and 7
@@ -207,6 +174,14 @@ def groups_of_chaudhuri_edward() -> Iterator[Item]:
             partial(longest_queue, n),
             remark="Reached, and never passed in these runs.",
         )
+        yield Item(
+            source,
+            "Theorem 3: LRQ and GRQ have at most √n entries each",
+            {"n": n, "load": "all ask again at once, in any order"},
+            AtMost(root),
+            partial(longest_request_queue, n),
+            remark="Not counting the marker.",
+        )
     for n in (4, 9):
         yield Item(
             source,
@@ -235,6 +210,22 @@ def links_used(n: int) -> int:
 
 def longest_queue(n: int) -> int:
     return max(len(getattr(step.message, "queue", ())) for step in sends(n, Heavy()))
+
+
+def longest_request_queue(n: int) -> int:
+    """Of any node, after every step of a schedule that is drawn from a seed."""
+    run, chance, longest = ByHand(chaudhuri_edward.NAME, n), Random(n), 0
+    for _ in range(200 * n):
+        if asking := sorted(set(run.members) - run.judge.waiting - run.judge.inside):
+            run.request(chance.choice(asking))
+        elif run.flying and (not run.judge.inside or chance.random() < 0.8):
+            flight = chance.choice(run.flying)
+            run.deliver(flight.sender, flight.receiver, snake(type(flight.message)).upper())
+        else:
+            run.leave(*run.judge.inside)
+        for peer in cast(list[ChaudhuriEdward], list(run.peers.values())):
+            longest = max(longest, len(peer.grq), sum(j != MARKER for j in peer.lrq))
+    return longest
 
 
 def longest_wait(name: str, n: int) -> float:

@@ -1,11 +1,15 @@
-"""Mühl's lecture: every row of its closing table of message complexities."""
+"""Mühl's lecture: its closing table of message complexities, and what else it says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from math import log, sqrt
+from typing import cast
 
+from peerlock.algorithms.raymond_echo import RaymondEcho
+from peerlock.core.peer import NodeId
+from peerlock.core.topology import topology
 from peerlock.lab.reproduce import measure
 from peerlock.lab.reproduce.expect import (
     Above,
@@ -17,6 +21,7 @@ from peerlock.lab.reproduce.expect import (
     Said,
 )
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Light, Schedule
 from peerlock.simulator.simulation import Scenario
 
@@ -33,6 +38,9 @@ def items() -> Iterator[Item]:
         yield from mesh(n)
         yield from lift(n)
         yield from central(n)
+    yield from avoidance_of_deadlock()
+    yield from starting_state()
+    yield from order_of_the_queue()
 
 
 def token_ring(n: int) -> Iterator[Item]:
@@ -166,3 +174,83 @@ def central(n: int) -> Iterator[Item]:
         Because(COORDINATOR, Near(3 * (n - 1) / n, relative=0.02)),
         slow=n > QUICK,
     )
+
+
+# What the slides say besides
+
+BOTH_ANSWERS = (
+    "A member INQUIREs for each REQUEST that precedes, the node relinquishes each time, "
+    "and each answer has the member confirm one of them. See maekawa-lecture; with one "
+    "INQUIRE at a time it holds: maekawa-relinquish."
+)
+
+
+def avoidance_of_deadlock() -> Iterator[Item]:
+    requests, quorums = (0, 1, 1, 1), "triangle-columns"
+    for name, because in (
+        ("maekawa-lecture", Because(BOTH_ANSWERS, Exactly("exclusion"))),
+        ("maekawa-relinquish", None),
+    ):
+        yield Item(
+            SOURCE,
+            "deadlocks are avoidable by INQUIRE and RELINQUISH",
+            {"n": 4, "requests": list(requests), "sets": quorums, "by": name},
+            Exactly("holds"),
+            partial(measure.verdict, name, 4, requests, quorums=quorums),
+            because,
+        )
+
+
+def starting_state() -> Iterator[Item]:
+    for spec in ("ring", "line", "complete"):
+        for n in (4, 9, 16):
+            yield Item(
+                SOURCE,
+                "lift algorithm: a directed path leads from each process to the winner",
+                {"n": n, "network": spec},
+                Exactly(n),
+                partial(led_to_the_winner, spec, n),
+            )
+
+
+def led_to_the_winner(spec: str, n: int) -> int:
+    """How many nodes are, when the election is over."""
+    run = ByHand("raymond-echo", n, topology=topology(spec, n))
+    run.settle()
+    holder = {i: cast(RaymondEcho, peer).holder for i, peer in run.peers.items()}
+    led = {i for i, towards in holder.items() if towards == i}
+    assert len(led) == 1
+    for _ in range(n):
+        led |= {i for i, towards in holder.items() if towards in led}
+    return len(led)
+
+
+def order_of_the_queue() -> Iterator[Item]:
+    yield Item(
+        SOURCE,
+        "Suzuki-Kasami: the queue is in the order of sequence numbers",
+        {"n": 4, "asked before": "2, 0 and 1 times"},
+        Exactly([3, 4, 2]),
+        partial(queue_by_number, "suzuki-kasami-by-number"),
+    )
+
+
+def queue_by_number(name: str) -> list[NodeId]:
+    """The order of entry of nodes 2, 3 and 4, which have asked 2, 0 and 1 times before."""
+    run = ByHand(name, 4)
+    for node in (2, 4, 2, 1):
+        run.request(node)
+        run.settle()
+        if node != 1:
+            run.leave(node)
+            run.settle()
+    for node in (2, 3, 4):
+        run.request(node)
+    run.settle()
+    entered = []
+    while run.judge.inside:
+        (inside,) = run.judge.inside
+        entered.append(inside)
+        run.leave(inside)
+        run.settle()
+    return entered[1:]

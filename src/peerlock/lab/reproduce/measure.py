@@ -86,10 +86,12 @@ def searched(
     quorums: str | None = None,
     permits: int | None = None,
     votes: str | None = None,
+    increments: str | None = None,
 ) -> Model:
     """Without the fences, which are no paper's concern: that leaves fewer states."""
     network = None if fifo is None else Network(fifo)
-    found = model(name, nodes, requests, network, quorums, permits=permits, votes=votes)
+    chosen = {"votes": votes, "increments": increments}
+    found = model(name, nodes, requests, network, quorums, None, permits, **chosen)
     return replace(found, fences=False)
 
 

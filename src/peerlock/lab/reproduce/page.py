@@ -25,9 +25,9 @@ A disagreement counts as explained only if the explanation predicts a value and 
 is what was measured. The tables of the survey and of the lecture have no delays, so none
 are compared.
 
-Each item names the words that it tests; what no paper says is left out. Not reproduced is
-the survey's L·N+(N−1) for Mishra and Srimani's algorithm, as their bounded numbers are not
-built here; nor the claims that requests are granted first come, first served."""
+Each item names the words that it tests; what no paper says is left out. Not reproduced,
+as it is not built here: of Nishio, Li and Manning's algorithm the failures of a processor
+apart from its controller, and the insertion and removal of nodes."""
 
 
 def page(findings: Sequence[Finding], figures: str | None = None) -> str:

@@ -14,6 +14,8 @@ from peerlock.lab.reproduce import (
     lecture,
     maekawa,
     survey,
+    survey_text,
+    table_3,
     tr869,
 )
 from peerlock.lab.reproduce.item import Finding, Item, judged
@@ -26,7 +28,11 @@ Task = tuple[int, Callable[[], Any]]
 
 def all_items() -> list[Item]:
     """Those of one title together, in the order in which the sources have them."""
-    found = [item for module in (*SOURCES, claims) for item in module.items()]
+    found = [
+        item
+        for module in (*SOURCES, claims, survey_text, table_3)
+        for item in module.items()
+    ]
     sources = [module.SOURCE for module in SOURCES]
     titles = list(dict.fromkeys(item.item for item in found))
     return sorted(found, key=lambda i: (sources.index(i.source), titles.index(i.item)))

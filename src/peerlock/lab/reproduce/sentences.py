@@ -25,9 +25,50 @@ MAEKAWA: Words = (
         "there exists no finite projective plane of order k if either k - 1 or",
     ),
     (
-        "Table III",
+        "Table III: the number of nodes to",
         "Table III",
         "The number of nodes to which a REQUEST must be sent 1 √N - 1",
+    ),
+    (
+        "Table III: the number of nodes of which each node keeps dynamic",
+        "Table III",
+        "about which each (control) node keeps dynamic information N √N N",
+    ),
+    (
+        "Table III: the number of nodes of which a failure",
+        "Table III",
+        "dynamic information about which is lost by a (control) node failure N √N 1",
+    ),
+    (
+        "Table III: the number of nodes of which each node keeps static",
+        "Table III",
+        "about which each (control) node keeps static information 0 √N N",
+    ),
+    (
+        "Table III: removal",
+        "Table III",
+        "Removal of a (control) node Needs a back-up control node Dynamically possible",
+    ),
+    (
+        "Table III: overtaking",
+        "Table III",
+        "Overtaking by another node Needs a back-up control node Dynamically possible",
+    ),
+    (
+        "Fig. 3: a circular",
+        "Fig. 3",
+        "1 waits for 2; 2 waits for 4 and 6; 4 waits for 1; 6 waits for 1.",
+    ),
+    (
+        "Fig. 3: the circular",
+        "6.2",
+        "This will allow node 2 to succeed in locking all its members and allow it to",
+    ),
+    (
+        "§2: Thomas",
+        "2",
+        "Thomas's majority consensus algorithm can also satisfy all the above properties, "
+        "where K = N and D = N",
     ),
     ("§9", "9", "The lost dynamic information can be regained by O(√N) , instead of O(N)"),
     ("Table I: the proposed", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
@@ -63,6 +104,27 @@ MAEKAWA: Words = (
 )
 
 TR_869: Words = (
+    ("§2.4", "2.4", "no other node may enter its critical section twice before Node A has"),
+    (
+        "§6.5: the lower",
+        "6.5",
+        "The algorithm tends to favor lower numbered nodes slightly",
+    ),
+    (
+        "§6.5: random",
+        "6.5",
+        "This favoritism can be reduced by incrementing the sequence number by a random",
+    ),
+    (
+        "§6.5: steps of 1",
+        "6.5",
+        "nodes may be allowed to monopolize critical section processing until forced",
+    ),
+    (
+        "§7.2.2",
+        "7.2.2",
+        "sends a broadcast message asking all other nodes to include it on their list",
+    ),
     ("§5.3.1", "5.3.1", "no request can be serviced in less than one roundtrip time"),
     ("§5.3.3", "5.3.3", "section in less than a one-way trip transmission time"),
     ("§6.2: with implicit", "6.2", "the message count can be as low as one"),
@@ -123,7 +185,17 @@ CHAUDHURI_EDWARD: Words = (
         "3.2",
         "the number of links used for message passing to achieve mutual exclusion",
     ),
-    ("Theorem 3", "5.2", "will carry a token queue of length at most √n"),
+    ("Theorem 3: the", "5.2", "will carry a token queue of length at most √n"),
+    (
+        "Theorem 3: LRQ",
+        "5.2",
+        "Queues of length √n are required for both the LRQ and GRQ",
+    ),
+    (
+        "§2: helary",
+        "2",
+        "the number of messages vary from n to 2e+n-1 depending on the network topology",
+    ),
     (
         "§7",
         "7",
@@ -157,6 +229,38 @@ CHAUDHURI_EDWARD: Words = (
 )
 
 SURVEY: Words = (
+    (
+        "Srimani-Reddy: sequence",
+        "6",
+        "Sequence numbers are bounded by the use of a large integer L > N.",
+    ),
+    ("Lamport: first", "5", "Requests are served in a first-come-first-served manner."),
+    (
+        "Ricart-Agrawala: first",
+        "5",
+        "Requests are serviced in a first-come-first-served manner.",
+    ),
+    (
+        "Helary-Plouzeau-Raynal: first",
+        "4",
+        "by the use of logical clocks and are granted in a first-come-first-served manner",
+    ),
+    (
+        "Raymond: first",
+        "4",
+        "to enforce the order of events and requests are granted in a first-come-first",
+    ),
+    (
+        "Ricart-Agrawala's token: first",
+        "4",
+        "Therefore, a first-come-first-served service is not guaranteed.",
+    ),
+    (
+        "Raymond: a piggyback",
+        "4",
+        "A piggyback strategy could be used to reduce the number",
+    ),
+    ("Agrawal-El Abbadi: any", "5", "and can be generalized to arbitrary trees"),
     ("Table 1: Ricart", "Table 1", "Ricart-Agrawala [21] N"),
     ("Table 1: Suzuki-Kasami, N", "Table 1", "Suzuki-Kazami [27] N"),
     (
@@ -165,6 +269,7 @@ SURVEY: Words = (
         "L * N + (N - 1) for bounded sequence numbers.",
     ),
     ("Table 1: Nishio", "Table 1", "Nishio [15] N"),
+    ("Table 1: Mishra-Srimani", "Table 1", "Mishra-Srimani [11] L*N+(N-1)"),
     ("Table 1: Mizuno-Neilsen-Rao, binary", "Table 1", "binary tree protocol … avg log N"),
     ("Table 1: Mizuno-Neilsen-Rao, finite", "Table 1", "finite proj. planes avg log N 3"),
     ("Table 1: Mizuno-Neilsen-Rao, modified", "4", "A modified grid-set protocol may be"),
@@ -197,6 +302,13 @@ SURVEY: Words = (
 )
 
 LECTURE: Words = (
+    (
+        "deadlocks",
+        "Mesh Algorithm",
+        "Avoidable through the introduction of two additional message types",
+    ),
+    ("lift", "Lift Algorithm", "creates a spanning tree with edges directed towards it"),
+    ("Suzuki", "Token-Based Solution", "(order in increasing sequence numbers)"),
     ("minimal arrangements: n", "minimal arrangement", "K - 1 = 5 = 51 n = 43"),
     ("minimal arrangements: there", "minimal arrangement", "or K = 10 there is no minimal"),
     ("closing table: Token", "closing table", "Token Ring 1 ... ∞"),

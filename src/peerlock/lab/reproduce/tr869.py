@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import combinations
+from statistics import fmean
 
-from peerlock.checker.search import Limits, Search
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.ricart_agrawala import Request
+from peerlock.algorithms.settings import arguments
+from peerlock.checker.measures import waits
+from peerlock.checker.search import NOWHERE, Limits, Search
 from peerlock.checker.sites import MASK, Phase
 from peerlock.lab.reproduce import measure
 from peerlock.lab.reproduce.expect import (
@@ -18,8 +24,10 @@ from peerlock.lab.reproduce.expect import (
 )
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Level, Light, Load
 from peerlock.simulator.simulation import Scenario
+from peerlock.traces.trace import Kind
 
 SOURCE = "Ricart-Agrawala TR-869"
 
@@ -84,6 +92,9 @@ def items() -> Iterator[Item]:
     yield from section_6_4()
     yield from appendix()
     yield from modifications()
+    yield from section_2_4()
+    yield from section_6_5()
+    yield from section_7_2_2()
 
 
 # Section 6.4 and the appendix
@@ -249,3 +260,159 @@ def counted(
 
 def called(load: Load) -> str:
     return f"{load.p:g}" if isinstance(load, Level) else type(load).__name__.lower()
+
+
+# Section 2.4: after a REQUEST has been processed by all others
+
+
+def section_2_4() -> Iterator[Item]:
+    for requests in ((4, 3), (2, 2, 1)):
+        yield Item(
+            SOURCE,
+            "§2.4: entries of another node once all have processed a REQUEST",
+            {"n": len(requests), "requests": list(requests), "order": order(False)},
+            Exactly(1),
+            partial(entries_once_processed, requests),
+            remark=REACHED,
+        )
+
+
+def entries_once_processed(requests: tuple[int, ...]) -> int:
+    """The most of one node, over all schedules, before the node that waits has entered."""
+    search = Search(measure.searched("ricart-agrawala", len(requests), requests, False))
+    search.run(Limits())
+    assert search.exhausted and search.breach is None
+    nodes = range(len(requests))
+    entered = [entries_of(search, node) for node in nodes]
+    most = 0
+    for waiting in nodes:
+        within = processed(search, waiting)
+        most = max(
+            most, *(gained(search, within, entered[x]) for x in nodes if x != waiting)
+        )
+    return most
+
+
+def entries_of(search: Search, index: int) -> list[int]:
+    """By state: how often the node has entered."""
+    sites = search.sites[index]
+    asked = search.model.requests[index] if search.model.requests else 0
+    here = [sites.local(number) for number in range(len(sites.sites))]
+    by_site = [asked - local.left - (local.phase is Phase.WAITING) for local in here]
+    return [by_site[state >> sites.shift & MASK] for state in search.states]
+
+
+def processed(search: Search, waiting: int) -> list[bool]:
+    """By state: the node waits, and no REQUEST of it is under way."""
+    found = [bool(yes) for yes in waits(search, waiting)]
+    for sites in search.sites:
+        under_way = [
+            any(a.sender == waiting + 1 and isinstance(a.message, Request) for a in actions)
+            for actions in (sites.actions[site] for site in range(len(sites.sites)))
+        ]
+        both = zip(found, search.states, strict=True)
+        found = [yes and not under_way[state >> sites.shift & MASK] for yes, state in both]
+    return found
+
+
+def gained(search: Search, within: list[bool], entries: list[int]) -> int:
+    """The most entries from the first to the last state of a way within these states."""
+    most, seen = 0, [False] * len(within)
+    for source in sorted(
+        (s for s, yes in enumerate(within) if yes), key=entries.__getitem__
+    ):
+        todo = [] if seen[source] else [source]
+        for state in todo:  # which grows meanwhile
+            most = max(most, entries[state] - entries[source])
+            for target in search.targets(state):
+                if target != NOWHERE and within[target] and not seen[target]:
+                    seen[target] = True
+                    todo.append(target)
+    return most
+
+
+# Section 6.5: steps other than one
+
+AT_RANDOM, ROUNDS = 16, 150
+IN_ORDER = (
+    "Where messages stay in order, the waiting node's REQUEST has arrived by the second "
+    "time, and raises the number of the node with the small steps past it. It is the delay "
+    "in acting, which the report proposes next, that makes it s+1."
+)
+
+
+def section_6_5() -> Iterator[Item]:
+    for n in (2, 5):
+        yield Item(
+            SOURCE,
+            "§6.5: the lower numbered of two nodes that ask at once goes first",
+            {"n": n, "steps": "1"},
+            Exactly(1),
+            partial(lower_first, n, "1" + ",1" * (n - 1)),
+        )
+        yield Item(
+            SOURCE,
+            "§6.5: random increments reduce that favouritism",
+            {"n": n, "steps": f"1 to {AT_RANDOM}"},
+            Said("less than 1", Near((1 + 1 / AT_RANDOM) / 2, absolute=0.1)),
+            partial(lower_first, n, f"random:{AT_RANDOM}"),
+            remark="One half, and half of the ties that are left.",
+        )
+    for step in (2, 3, 5):
+        for name, because in (
+            ("ricart-agrawala-priority", Because(IN_ORDER, Exactly(2))),
+            ("ricart-agrawala-delaying", None),
+        ):
+            yield Item(
+                SOURCE,
+                "§6.5: steps of 1 enter s+1 times before a node with steps of s",
+                {"n": 2, "s": step, "order": order(True), "by": name},
+                Said("until its numbers pass that one", Exactly(step + 1)),
+                partial(
+                    measure.most_overtaken,
+                    name,
+                    2,
+                    (step + 3, 1),
+                    True,
+                    increments=f"1,{step}",
+                ),
+                because,
+            )
+
+
+def lower_first(n: int, increments: str) -> float:
+    """Of all pairs of nodes that ask before either hears of the other: how many."""
+    name = "ricart-agrawala-priority"
+    steps = arguments(algorithm(name), n, increments=increments)
+    cluster = ByHand(name, n, **steps)
+    for _ in range(ROUNDS):
+        for node in cluster.members:
+            cluster.request(node)
+        cluster.settle()
+        while cluster.judge.inside:
+            (inside,) = cluster.judge.inside
+            cluster.leave(inside)
+            cluster.settle()
+    entered = [step.node for step in cluster.trace if step.kind is Kind.ENTER]
+    rounds = [entered[at : at + n] for at in range(0, len(entered), n)]
+    return fmean(a < b for order in rounds for a, b in combinations(order, 2))
+
+
+# Section 7.2.2: a new node that inserts itself by broadcast
+
+UNHEARD = (
+    "The new node may ask, and enter, before another has heard of it, which then asks and "
+    "enters without it. See ricart-agrawala-included; with the broadcast acknowledged it "
+    "holds: ricart-agrawala-insertion."
+)
+
+
+def section_7_2_2() -> Iterator[Item]:
+    yield Item(
+        SOURCE,
+        "§7.2.2: a new node that inserts itself by broadcast",
+        {"n": 3, "order": order(False)},
+        Exactly("holds"),
+        partial(measure.verdict, "ricart-agrawala-included", 3, 1),
+        Because(UNHEARD, Exactly("exclusion")),
+    )

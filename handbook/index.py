@@ -1,7 +1,7 @@
-"""`make readme`: what is derived from the algorithms' files and kept in the repository.
+"""`make index`: what is derived from the algorithms' files and kept in the repository.
 
-That is the index of the algorithms, a module, and the tables of the README.  A test
-compares both with the files, and says to run this.
+That is the index of the algorithms, a module, and the tables of docs/algorithms.md.  A test
+compares both with the files and fails with "run: make index".
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from peerlock.algorithms.settings import listed
 
 ROOT = Path(__file__).parents[1]
 ALGORITHMS = ROOT / "src" / "peerlock" / "algorithms"
-INDEX, README = ALGORITHMS / "index.py", ROOT / "README.md"
+INDEX, TABLES = ALGORITHMS / "index.py", ROOT / "docs" / "algorithms.md"
 
 HEAD = '''\
 """The index: what there is to know of each algorithm without importing its file.
 
-Written by `make readme` from the entries at the ends of the files; not to be edited.
+Written by `make index` from the entries at the ends of the files; not to be edited.
 """
 
 # fmt: off
@@ -39,7 +39,7 @@ INDEX: dict[str, Listed] = {
 def write() -> None:
     entries = list(found())
     INDEX.write_text(index(entries))
-    README.write_text(with_tables(README.read_text(), entries))
+    TABLES.write_text(with_tables(TABLES.read_text(), entries))
 
 
 def found() -> Iterator[Algorithm]:
@@ -70,7 +70,7 @@ def quoted(value: object) -> str:
 
 
 def with_tables(text: str, entries: list[Algorithm]) -> str:
-    """The README with both tables as they should be: from its headings to an empty line."""
+    """The page with both tables replaced: each from its headings to an empty line."""
     wrong = [a for a in entries if a.family == "museum"]
     right = [a for a in entries if a.family != "museum"]
     for lines in (right_table(right), museum_table(wrong)):
@@ -78,7 +78,7 @@ def with_tables(text: str, entries: list[Algorithm]) -> str:
         before, _, after = text.partition(head)
         rest = after.partition("\n\n")[2]
         text = f"{before}{lines}\n\n{rest}"
-    return text
+    return f"{text.rstrip()}\n"
 
 
 def right_table(entries: Iterable[Algorithm]) -> str:

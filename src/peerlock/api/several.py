@@ -1,0 +1,148 @@
+"""Several locks at once: all of them, or none.
+
+- They are acquired one after the other, in an order that is the same for all processes, so
+  no processes wait for each other in a cycle, in whichever order they name them.
+- A caller that times out, is cancelled or is refused releases what it has acquired so far.
+- The timeout is for all of them together.
+- If one of them is lost, the others are released at the end of the block, which then raises
+  Lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+)
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from peerlock.api.errors import Lost, NotHeld, Timeout
+from peerlock.api.grants import Grant
+from peerlock.api.names import plain_name, plain_timeout
+from peerlock.core.errors import UsageError
+
+G = TypeVar("G", bound=Grant)
+
+
+class Several:
+    """Names, the order in which they are acquired, and the timeout."""
+
+    def __init__(self, names: tuple[str, ...], timeout: float | None = None) -> None:
+        self.names = tuple(map(plain_name, names))
+        self.timeout = plain_timeout(timeout)
+        self.in_order = sorted(self.names)
+        if not names:
+            raise UsageError("missing lock names: node.locks('a', 'b')")
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError(f"{twice!r} is named twice")
+
+    def __repr__(self) -> str:
+        return f"<peerlock locks {', '.join(map(repr, self.names))}>"
+
+    def left(self, began: float) -> float | None:
+        """Seconds for those that are not acquired yet."""
+        if self.timeout is None:
+            return None
+        return max(0.0, self.timeout - (time.monotonic() - began))
+
+    def too_late(self, name: str) -> Timeout:
+        return Timeout(f"could not acquire {name!r} within {self.timeout:g} s")
+
+
+class Locks(Several, Generic[G]):
+    """For tasks: `async with node.locks("a", "b") as grants`."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        timeout: float | None,
+        handle: Callable[[str, float | None], AbstractAsyncContextManager[G]],
+    ) -> None:
+        super().__init__(names, timeout)
+        self._handle = handle
+        self._entered: list[tuple[asyncio.Task[Any] | None, AsyncExitStack]] = []
+
+    async def __aenter__(self) -> tuple[G, ...]:
+        """The grants, in the order in which the locks were named."""
+        began, stack = time.monotonic(), AsyncExitStack()
+        grants: dict[str, G] = {}
+        async with stack:
+            for name in self.in_order:
+                lock = self._handle(name, self.left(began))
+                try:
+                    grants[name] = await stack.enter_async_context(lock)
+                except Timeout:
+                    raise self.too_late(name) from None
+            must_be_held(grants.values())
+            self._entered.append((asyncio.current_task(), stack.pop_all()))
+        return tuple(grants[name] for name in self.names)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        stack = taken_from(self._entered, asyncio.current_task(), self)
+        await stack.__aexit__(kind, error, trace)
+
+
+class BlockingLocks(Several, Generic[G]):
+    """For threads: `with node.locks("a", "b") as grants`."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        timeout: float | None,
+        handle: Callable[[str, float | None], AbstractContextManager[G]],
+    ) -> None:
+        super().__init__(names, timeout)
+        self._handle = handle
+        self._entered: list[tuple[threading.Thread, ExitStack]] = []
+
+    def __enter__(self) -> tuple[G, ...]:
+        """The grants, in the order in which the locks were named."""
+        began, stack = time.monotonic(), ExitStack()
+        grants: dict[str, G] = {}
+        with stack:
+            for name in self.in_order:
+                lock = self._handle(name, self.left(began))
+                try:
+                    grants[name] = stack.enter_context(lock)
+                except Timeout:
+                    raise self.too_late(name) from None
+            must_be_held(grants.values())
+            self._entered.append((threading.current_thread(), stack.pop_all()))
+        return tuple(grants[name] for name in self.names)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        stack = taken_from(self._entered, threading.current_thread(), self)
+        stack.__exit__(kind, error, trace)
+
+
+def must_be_held(grants: Iterable[Grant]) -> None:
+    """One may have been lost while others were waited for."""
+    for grant in grants:
+        if grant.is_lost:
+            raise Lost(f"{grant.name!r} was lost while others were waited for")
+
+
+def taken_from(entered: list[tuple[Any, Any]], owner: Any, locks: Several) -> Any:
+    """What this task or thread has entered last."""
+    for i in range(len(entered) - 1, -1, -1):
+        if entered[i][0] is owner:
+            return entered.pop(i)[1]
+    raise NotHeld(f"{locks!r} are not held here")

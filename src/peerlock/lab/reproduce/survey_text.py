@@ -1,0 +1,183 @@
+"""Velazquez, 1993, in its text: of order, of trees, and of messages that are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+from typing import cast
+
+from peerlock.algorithms.suzuki_kasami import Request
+from peerlock.core.topology import Tree, topology
+from peerlock.lab.reproduce import measure
+from peerlock.lab.reproduce.expect import Above, AtMost, Between, Exactly, Near, Said
+from peerlock.lab.reproduce.item import Because, Item
+from peerlock.lab.reproduce.survey import QUICK, SIZES, SOURCE
+from peerlock.quorums.tree_quorums import tree_quorum
+from peerlock.simulator.latency import Constant
+from peerlock.simulator.load import Heavy, Level
+from peerlock.simulator.network import Network
+from peerlock.simulator.simulation import Scenario
+from peerlock.traces.trace import Kind
+
+
+def items() -> Iterator[Item]:
+    yield from bounded_numbers()
+    yield from first_come_first_served()
+    yield from piggybacked()
+    yield from arbitrary_trees()
+
+
+# Table 1, of Mishra and Srimani
+
+BOUNDED = "mishra-srimani-bounded"
+
+
+def bounded_numbers() -> Iterator[Item]:
+    for n in SIZES:
+        for limit in (2, 5):
+            scenario = Scenario(BOUNDED, n, 40 * n, Heavy(), limit=limit)
+            yield Item(
+                SOURCE,
+                "Table 1: Mishra-Srimani, L·N+(N−1) for L entries",
+                {"n": n, "load": "heavy", "L": limit},
+                Near(limit * n + n - 1, relative=0.05),
+                partial(for_so_many_entries, scenario, limit),
+                slow=n > QUICK,
+            )
+
+    for n in (5, 10, 20):
+        yield Item(
+            SOURCE,
+            "Srimani-Reddy: sequence numbers are bounded",
+            {"n": n, "load": "heavy", "L": 2, "k": 2},
+            Said("bounded by L", AtMost(2 * 2 + 2)),
+            partial(highest_number, Scenario("srimani-reddy-bounded", n, 40 * n, Heavy())),
+            remark="Modulo 2L+3: those that are compared are up to L+1 apart.",
+        )
+
+
+def highest_number(scenario: Scenario) -> int:
+    sent = (step.message for step in measure.recorded(scenario) if step.kind is Kind.SEND)
+    return max(message.number for message in sent if isinstance(message, Request))
+
+
+def for_so_many_entries(scenario: Scenario, entries: int) -> float:
+    return entries * measure.mean(scenario)
+
+
+# First come, first served: a message takes one unit of time
+
+SERVED = "first come, first served"
+UNHEARD = (
+    "No node knows of a request before a message about it arrives, so that later ones come "
+    "first meanwhile. After that time none does, which is the next item."
+)
+AT_EACH_NODE = (
+    "It is first come, first served at every node, which is less: where the token is, "
+    "requests of that part of the tree go before others that have waited for longer."
+)
+CLAIMS: tuple[tuple[str, str, str | None, str], ...] = (
+    ("Lamport", "lamport", None, ""),
+    ("Ricart-Agrawala", "ricart-agrawala", None, ""),
+    ("Helary-Plouzeau-Raynal", "helary-plouzeau-raynal", "complete", ""),
+    ("Raymond", "raymond", "tree", AT_EACH_NODE),
+)
+ENTRIES = 100  # of each node
+
+
+def first_come_first_served() -> Iterator[Item]:
+    for called, name, spec, local in CLAIMS:
+        for n in (5, 15):
+            reach = topology(spec, n).diameter if spec else 1
+            for title, margin, reason in (
+                ("by the time of asking", 0, UNHEARD),
+                ("when a message could have reached all", reach, local),
+            ):
+                yield Item(
+                    SOURCE,
+                    f"{called}: {SERVED}, {title}",
+                    {"n": n, "load": "0.05", "network": spec or "complete"},
+                    Exactly(0),
+                    partial(overtaking_entries, ordered(name, n, spec), margin),
+                    Because(reason, Between(1, ENTRIES * n)) if reason else None,
+                )
+    for n in (5, 15):
+        yield Item(
+            SOURCE,
+            f"Ricart-Agrawala's token: {SERVED}, is not guaranteed",
+            {"n": n, "load": "0.05"},
+            Said("not guaranteed", Above(0)),
+            partial(overtaking_entries, ordered("ricart-agrawala-token", n, None), 1),
+        )
+
+
+def ordered(name: str, n: int, spec: str | None) -> Scenario:
+    steady = Network(latency=Constant(1.0), fifo=True)
+    return Scenario(name, n, ENTRIES * n, Level(0.05), steady, topology=spec)
+
+
+def overtaking_entries(scenario: Scenario, margin: float) -> int:
+    """Entries before that of a node which had asked earlier, by more than the margin."""
+    asked: dict[int, float] = {}
+    found = 0
+    for step in measure.recorded(scenario):
+        if step.kind is Kind.REQUEST:
+            asked[step.node] = step.time
+        elif step.kind is Kind.ENTER:
+            mine = asked.pop(step.node)
+            found += any(before + margin < mine for before in asked.values())
+    return found
+
+
+# Raymond: "a piggyback strategy could be used to reduce the number of messages"
+
+LIMITS = {"line": 2.0, "tree": 2.5, "star": 3.0}
+
+
+def piggybacked() -> Iterator[Item]:
+    for spec, limit in LIMITS.items():
+        for n in (25, 50, 100):
+            yield Item(
+                SOURCE,
+                "Raymond: a piggyback strategy reduces the number of messages",
+                {"n": n, "load": "heavy", "network": spec},
+                Said("fewer than 4", Near(limit, relative=0.05)),
+                partial(measure.mean, heavily("raymond-piggyback", n, spec)),
+                remark="Without it 4(n−1)/n, whatever the tree is.",
+            )
+
+
+def heavily(name: str, n: int, spec: str) -> Scenario:
+    return Scenario(name, n, 20 * n, Heavy(), topology=spec)
+
+
+# Agrawal and El Abbadi: "can be generalized to arbitrary trees"
+
+SHAPES = ("line", "star", "tree:3", "edges:1-2,1-3,1-4,2-5,2-6,4-7,7-8,7-9", "tree:4")
+
+
+def arbitrary_trees() -> Iterator[Item]:
+    for spec in SHAPES:
+        yield Item(
+            SOURCE,
+            "Agrawal-El Abbadi: any two quorums of any tree meet, whoever is down",
+            {"n": 9, "network": spec},
+            Exactly(0),
+            partial(disjoint_quorums, spec, 9),
+            remark="Of all sets of nodes that are down, all quorums that are asked then.",
+        )
+
+
+def disjoint_quorums(spec: str, n: int) -> int:
+    """Pairs of these that have no node in common."""
+    tree = cast(Tree, topology(spec, n))
+    nodes = range(1, n + 1)
+    found = {
+        frozenset(quorum)
+        for down in (set(c) for size in range(n) for c in combinations(nodes, size))
+        for node in nodes
+        if (quorum := tree_quorum(node, n, down, tree)) is not None
+    }
+    assert found
+    return sum(not a & b for a, b in combinations(found, 2))
