@@ -29,7 +29,7 @@ test-slow: .venv/ready
 
 # Small errors in what carries bytes and counts fences, each of which a test must notice.
 mutants: .venv/ready
-	$(BIN)/python -m tests.wire_mutants
+	$(BIN)/python -m tests.runtime.mutants
 
 bench: .venv/ready
 	$(BIN)/python -m bench.simulator

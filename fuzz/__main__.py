@@ -4,7 +4,7 @@
 
 What is found on the way goes to the corpus (a directory under the system's temporary one,
 unless given); an input that breaks something is written beside it, shown, and ends the
-search.  Keep it in fuzz/kept, where tests/test_fuzz.py tries it from then on.
+search.  Keep it in fuzz/kept, where tests/house/test_fuzz.py tries it from then on.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ import pytest
 
 from peerlock.membership.memory import CLUSTERS
 from peerlock.membership.place import VARIABLE
-from tests.engines import leases_clock, one, path, two
 from tests.slow import SLOW
+from tests.support.commands import peerlock
+from tests.support.engines import leases_clock, one, path, two
 
-__all__ = ["leases_clock", "one", "path", "two"]  # fixtures
+__all__ = ["leases_clock", "one", "path", "peerlock", "two"]  # fixtures
 
 EVERYTHING = 10_000  # tests, and more
 
@@ -21,10 +22,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    unused = set(SLOW)
+    slow = {f"tests/{file}::{test}" for file, tests in SLOW.items() for test in tests}
+    unused = set(slow)
     for item in items:
-        for beginning in SLOW:
-            if item.nodeid.startswith(f"tests/{beginning}"):
+        for beginning in slow:
+            if item.nodeid.startswith(beginning):
                 item.add_marker("slow")
                 unused.discard(beginning)
     if len(items) > EVERYTHING and unused:

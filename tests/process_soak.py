@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from peerlock.algorithms.catalogue import CATALOGUE
-from tests.processes import (
+from tests.support.processes import (
     Crowd,
     Trouble,
     count_together,

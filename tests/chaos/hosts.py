@@ -14,7 +14,7 @@ from types import TracebackType
 from peerlock.runtime.certificates import issue, new_authority
 from tests.chaos.network import Network
 from tests.chaos.worker import Task, Use
-from tests.etcd_servers import program
+from tests.support.etcd_servers import program
 
 PATIENCE = 60.0
 ROOT = Path(__file__).parents[2]

@@ -28,7 +28,7 @@ from peerlock.simulator.witness import Misrule
 CLEARLY = 0.2
 RATES = 0.15
 
-# Algorithms whose undisturbed order is the order of asking; tests/test_homes.py shows it.
+# Algorithms whose undisturbed order is the order of asking: tests/node/test_homes.py.
 IN_TURN = frozenset(
     (
         "banerjee-chrysanthis",

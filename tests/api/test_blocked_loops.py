@@ -1,0 +1,221 @@
+"""An event loop that is blocked: nobody waits for it, and it loses what it holds."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from bench.blocked_loop import measure
+
+import peerlock
+from peerlock.api.tasks import Grant, LockNode
+from peerlock.node.locks import State
+from peerlock.node.presence import margin
+from tests.support.loops import on_each_loop, until
+from tests.support.threads import PATIENCE, Thread
+
+LEASE = 0.5
+
+# Each has another way to let others in; a turn, or an answer, or both.
+ALGORITHMS = [None, "ricart-agrawala", "sanders", "raymond", "suzuki-kasami"]
+
+
+class Other:
+    """A program's other event loop, in a thread, that is blocked when it says so."""
+
+    def __init__(
+        self, cluster: str, body: Callable[..., Awaitable[Any]], **knobs: Any
+    ) -> None:
+        self.blocked, self.goes_on = threading.Event(), threading.Event()
+        self.grant: Grant | None = None
+        self.node: LockNode | None = None
+        self._body = body
+        self._thread = Thread(lambda: asyncio.run(self._main(cluster, knobs)))
+
+    async def _main(self, cluster: str, knobs: dict[str, Any]) -> Any:
+        async with peerlock.join(cluster, **knobs) as self.node:
+            return await self._body(self)
+
+    def block(self) -> None:
+        self.blocked.set()
+        assert self.goes_on.wait(PATIENCE)
+
+    async def until_blocked(self) -> None:
+        assert await asyncio.to_thread(self.blocked.wait, PATIENCE)
+
+    async def result(self) -> Any:
+        self.goes_on.set()
+        return await asyncio.to_thread(self._thread.result)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@on_each_loop
+async def test_nobody_waits_for_a_loop_that_is_blocked(
+    cluster: str, algorithm: str | None
+) -> None:
+    """Not even when it is blocked before it could take a turn after its release."""
+
+    async def use(other: Other) -> None:
+        assert other.node is not None
+        for _ in range(2):
+            async with other.node.lock("x", algorithm=algorithm):
+                pass
+        other.block()
+
+    async with peerlock.join(cluster) as node:
+        async with node.lock("x", algorithm=algorithm):
+            pass
+        other = Other(cluster, use)
+        await other.until_blocked()
+        began = time.monotonic()
+        async with node.lock("x", timeout=PATIENCE, algorithm=algorithm):
+            assert time.monotonic() - began < 0.5
+        assert await other.result() is None
+
+
+def test_nobody_waits_for_a_process_whose_loop_is_blocked() -> None:
+    assert measure(blocked=PATIENCE) < 0.5
+
+
+@on_each_loop
+async def test_a_loop_that_is_blocked_for_a_lease_loses_what_it_holds_in_time(
+    cluster: str,
+) -> None:
+    """Its grant says so a margin before another is let in, and its task is told."""
+    told: list[float] = []
+
+    async def hold(other: Other) -> str:
+        assert other.node is not None
+        try:
+            async with other.node.lock("x") as other.grant:
+                lost = other.grant.lost
+                on_lost = other.grant.on_lost
+
+                def on_loss() -> None:
+                    told.append(time.monotonic())
+                    on_lost()
+
+                other.grant.on_lost = on_loss  # type: ignore[method-assign]
+                other.block()
+                assert other.grant.is_lost
+                assert await lost
+        except peerlock.Lost as error:
+            async with other.node.lock("x", timeout=PATIENCE):
+                return str(error)
+        return "not told"
+
+    async with peerlock.join(cluster) as node:
+        other = Other(cluster, hold, lease=LEASE)
+        await other.until_blocked()
+        assert not told
+        async with node.lock("x", timeout=PATIENCE) as grant:
+            assert time.monotonic() - told[0] > 0.9 * margin(LEASE)
+            assert other.grant is not None
+            assert other.grant.state is State.LOST
+            assert grant.fence > other.grant.fence
+        assert await other.result() == "'x' was lost while it was held"
+        assert len(told) == 1
+
+
+@on_each_loop
+async def test_on_loss_of_a_blocked_loop_the_body_is_cancelled(cluster: str) -> None:
+    async def hold(other: Other) -> str:
+        assert other.node is not None
+        try:
+            async with other.node.lock("x", cancel_on_loss=True):
+                other.block()
+                await asyncio.sleep(PATIENCE)
+        except peerlock.Lost as error:
+            return str(error)
+        return "not told"
+
+    async with peerlock.join(cluster) as node:
+        other = Other(cluster, hold, lease=LEASE)
+        await other.until_blocked()
+        async with node.lock("x", timeout=PATIENCE):
+            pass
+        assert await other.result() == "'x' was lost, and the body was cancelled"
+
+
+@on_each_loop
+async def test_tasks_of_a_blocked_loop_wait_again_when_it_goes_on(cluster: str) -> None:
+    """Until then the lock is not theirs: nobody would give it back."""
+
+    async def wait(other: Other) -> int:
+        assert other.node is not None
+        waiting = [asyncio.ensure_future(other.node.lock("x").acquire()) for _ in range(3)]
+        await until(lambda: holders_and_waiters(other.node) == (0, 3))
+        waiting[0].cancel()
+        other.block()
+        fences = []
+        for task in waiting[1:]:
+            grant = await task
+            fences.append(grant.fence)
+            grant.release()
+        assert fences == sorted(fences)
+        return len(fences)
+
+    async with peerlock.join(cluster) as node:
+        grant = await node.lock("x").acquire()
+        other = Other(cluster, wait, lease=LEASE)
+        await other.until_blocked()
+        await until(lambda: holders_and_waiters(other.node) == (0, 0))
+        grant.release()
+        for _ in range(3):
+            async with node.lock("x", timeout=PATIENCE):
+                pass
+        assert await other.result() == 2
+
+
+def holders_and_waiters(node: LockNode | None) -> tuple[int, int]:
+    assert node is not None
+    with node.host.guard:
+        pure = node.host.node
+        return len(list(pure.holding())), len(list(pure.waiting()))
+
+
+@on_each_loop
+async def test_without_a_lease_a_blocked_loop_keeps_what_it_holds(cluster: str) -> None:
+    async def hold(other: Other) -> None:
+        assert other.node is not None
+        async with other.node.lock("x"):
+            other.block()
+
+    async with peerlock.join(cluster, lease=LEASE) as node:
+        other = Other(cluster, hold, lease=None)
+        await other.until_blocked()
+        with pytest.raises(peerlock.Timeout):
+            await node.lock("x").acquire(timeout=0.05)
+        assert await other.result() is None
+        async with node.lock("x", timeout=PATIENCE):
+            pass
+
+
+@pytest.mark.parametrize("thread", [False, True])
+@on_each_loop
+async def test_a_node_is_its_own_loops(cluster: str, thread: bool) -> None:
+    async with peerlock.join(cluster, thread=thread) as node, node.lock("x"):
+        lock = node.lock("x")
+
+        async def ask() -> None:
+            await lock.acquire()
+
+        with pytest.raises(RuntimeError, match="in another event loop: join in this"):
+            await asyncio.to_thread(asyncio.run, ask())
+
+
+@on_each_loop
+async def test_without_a_thread_the_node_lives_in_the_loop_of_its_tasks(
+    cluster: str,
+) -> None:
+    threads = threading.active_count()
+    async with peerlock.join("memory://alone", thread=False) as node:
+        assert threading.active_count() == threads
+        for _ in range(3):
+            async with node.lock("x", timeout=PATIENCE), node.lock("y"):
+                pass
+        with pytest.raises(peerlock.WouldBlock):
+            async with node.lock("x"):
+                await asyncio.create_task(node.lock("x").try_acquire())

@@ -1,0 +1,192 @@
+"""Whole nodes through every schedule of small stories, and the snapshots that need."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from peerlock.checker.check import check
+from peerlock.checker.nodes import LARGE_STORIES, STORIES, Story, node_model, story_named
+from peerlock.checker.report import Verdict
+from peerlock.cli.check_node import check_node
+from peerlock.core.errors import UsageError
+from peerlock.core.peer import label
+from peerlock.node.node import Node
+from peerlock.node.snapshots import OWN, PARTS
+from tests.node.mutants import MUTANTS, Mutant
+from tests.support.nodes import World
+
+# Fewer states would be fewer schedules; more, a node that remembers what it should not.
+PINNED = {
+    "two": (2_097, 3_689),
+    "three": (56_864, 129_545),
+    "newcomer": (597, 1_120),
+    "newcomers": (129_592, 320_108),
+    "leave": (1_539, 2_915),
+    "death": (30_387, 68_267),
+    "lease": (6_439, 15_654),
+    "readers": (1_974, 4_614),
+    "semaphore": (5_493, 14_322),
+    "forgetting": (40_376, 74_256),
+}
+
+
+def searched(story: Story) -> Verdict:
+    return check(node_model(story))
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_every_schedule_of_a_story_holds(story: Story) -> None:
+    verdict = searched(story)
+    assert verdict.violation is None and verdict.complete and verdict.everyone_entered
+    coverage = verdict.coverage
+    assert (coverage.states, coverage.transitions) == PINNED[story.name]
+
+
+def test_every_story_has_its_name_and_is_told() -> None:
+    names = [story.name for story in STORIES + LARGE_STORIES]
+    assert len(set(names)) == len(names) and set(PINNED) == {s.name for s in STORIES}
+    with pytest.raises(UsageError, match="deaths"):
+        story_named("deaths")
+
+
+# What is found
+
+# Mutants of the node, and the story of which some schedule shows what is wrong.  Most of
+# the others need a connection that breaks, or more members than a small story has.
+FOUND_BY = {
+    "more is acknowledged than came": "two",
+    "batches of members not seen yet are dropped": "newcomer",
+    "batches for a former self are accepted": "lease",
+    "members that are out are heard": "leave",
+    "epochs are not on top of the reign": "leave",
+    "epochs do not grow": "two",
+    "a new home asks nobody": "leave",
+    "wishes are forgotten while members tell": "two",
+    "circles that re-form are not reported": "leave",
+    "adopted although one is missing": "leave",
+    "Formed of another epoch counts": "two",
+    "the dead are waited for": "lease",
+    "a death re-forms nothing": "lease",
+    "newcomers are dropped while a circle forms": "two",
+    "holders are not first": "two",
+    "holders have no place": "two",
+    "members do not say that they hold": "two",
+    "waiters leave the circle": "two",
+    "holders do not enter the new epoch": "two",
+    "nobody says Go to others": "two",
+    "a new home is not asked again": "leave",
+}
+
+
+def test_the_mutants_are_still_there() -> None:
+    assert set(FOUND_BY) <= {mutant.what for mutant in MUTANTS}
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.what in FOUND_BY], ids=str)
+def test_a_node_that_errs_is_found_out(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant.apply(monkeypatch)
+    violation = searched(story_named(FOUND_BY[mutant.what])).violation
+    assert violation is not None
+    assert all(label(step.message) for step in violation.trace.steps if step.message)
+
+
+# Snapshots
+
+WIRING = {
+    "_circles",
+    "_clock",
+    "_counts",
+    "_fences",
+    "_handle",
+    "_handlers",
+    "_knobs",
+    "_locks",
+    "_mail",
+    "_members_per_elder",
+    "_post",
+    "_statistics",
+    "_succession",
+    "_turnstile",
+    "clock",
+    "fences",
+    "homes",
+    "knobs",
+    "locks",
+    "put_back",
+    "statistics",
+    "take",
+    "turnstile",
+}
+
+
+def test_whatever_a_node_has_is_state_or_wiring() -> None:
+    node = Node(lambda: 0.0)
+    parts = [getattr(node, name) for name in vars(node)]
+    for part in [node, *(one for one in parts if type(one) in PARTS)]:
+        state = set(OWN if part is node else PARTS[type(part)])
+        names = set(vars(part)) if hasattr(part, "__dict__") else set(part.__slots__)
+        assert names - state <= WIRING, type(part)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_restored_node_goes_on_as_if_nothing_had_happened(seed: int) -> None:
+    """In the middle of anything: each node is a copy of itself after each step."""
+    plain, copied = World(4), World(4)
+    for world, restored in ((plain, False), (copied, True)):
+        random = Random(seed)
+        for _ in range(25):
+            one = random.choice(sorted(world.nodes))
+            match random.randrange(6):
+                case 0 | 1:
+                    world.ask(one, random.choice("xy"))
+                case 2:
+                    for holder in list(world[one].holding())[:1]:
+                        world[one].release(holder)
+                case 3:
+                    world.step()
+                case 4:
+                    world.pass_time(1)
+                case 5 if one > 2:
+                    world.die(one)
+            if restored:
+                for member, node in world.nodes.items():
+                    copy = world.add(member)
+                    copy.restore(node.snapshot())
+                    assert copy.snapshot() == node.snapshot()
+    for member, node in plain.nodes.items():
+        assert node.snapshot() == copied[member].snapshot()
+
+
+# The command
+
+
+def test_the_stories_are_listed() -> None:
+    result = CliRunner().invoke(check_node, ["--json"])
+    stories = json.loads(result.output)
+    assert [one["story"] for one in stories] == [s.name for s in STORIES + LARGE_STORIES]
+    assert "any of them dies" in CliRunner().invoke(check_node, []).output
+
+
+def test_a_story_is_checked_from_the_command_line() -> None:
+    result = CliRunner().invoke(check_node, ["newcomer"])
+    assert result.exit_code == 0 and "HOLDS" in result.output
+    report = json.loads(CliRunner().invoke(check_node, ["two", "--json"]).output)
+    assert (report["states"], report["complete"]) == (2_097, True)
+
+
+def test_a_counterexample_is_told_and_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    [mutant] = [m for m in MUTANTS if m.what == "holders do not enter the new epoch"]
+    mutant.apply(monkeypatch)
+    drawn = tmp_path / "found.svg"
+    result = CliRunner().invoke(check_node, ["newcomer", "--trace", str(drawn)])
+    assert result.exit_code == 1 and "VIOLATED" in result.output
+    assert "OPENED" in result.output and "<svg" in drawn.read_text()

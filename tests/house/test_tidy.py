@@ -1,0 +1,188 @@
+"""The house rules, as tests: who may import whom, and that the README tells the truth."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from handbook import index
+
+from peerlock.algorithms.card import card
+from peerlock.algorithms.catalogue import CATALOGUE
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "peerlock"
+README = (ROOT / "README.md").read_text()
+TABLES = index.TABLES.read_text()
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# Layer: the layers of ours that it may import besides itself.
+LAYERS: dict[str, set[str]] = {
+    "core": set(),
+    "quorums": {"core"},
+    "algorithms": {"core", "quorums"},
+    "node": {"core", "algorithms"},
+    "traces": {"core"},
+    "simulator": {"core", "quorums", "algorithms", "node", "traces"},
+    "checker": {"core", "algorithms", "node", "traces"},
+    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
+    "membership": {"core", "algorithms", "node"},
+    "runtime": {"core", "algorithms", "node", "membership"},
+    "api": {"core", "algorithms", "node", "membership", "runtime"},
+    "supervision": {"core", "membership", "api"},
+    "monitoring": {"core", "runtime"},
+}
+LAYERS["cli"] = set(LAYERS)
+PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
+ARRAYS = PACKAGE / "checker" / "arrays"  # the one place there that may need NumPy
+
+# What would make a run depend on more than its seed.
+WORLDLY = {"asyncio", "socket", "time", "datetime", "threading", "multiprocessing", "os"}
+WORLDLY |= {"subprocess", "select", "secrets", "uuid", "tempfile", "signal"}
+
+
+def layer_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name) of every import, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+each_source = pytest.mark.parametrize(
+    "path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE))
+)
+
+
+@each_source
+def test_a_layer_imports_only_what_is_below_it(path: Path) -> None:
+    layer = layer_of(path)
+    if not layer:
+        return  # the package's own front
+    for module, name in imports(path):
+        top, _, rest = f"{module}.{name}".partition(".")
+        if top == "peerlock":
+            imported = rest.split(".")[0]
+            if imported in LAYERS:
+                assert imported == layer or imported in LAYERS[layer], f"{path}: {module}"
+
+
+@each_source
+def test_pure_layers_know_no_clock_no_network_and_no_third_party(path: Path) -> None:
+    if layer_of(path) not in PURE:
+        return
+    known = {"peerlock", "__future__"} | set(sys.stdlib_module_names)
+    known |= {"numpy"} if ARRAYS in path.parents else set()
+    for module, name in imports(path):
+        top = module.split(".")[0]
+        assert top in known, module
+        assert top not in WORLDLY, f"{path}: {module}"
+        assert top != "random" or name == "Random", f"{path}: random's global state"
+
+
+def test_the_checker_does_without_numpy_until_a_space_is_large() -> None:
+    code = "import sys, peerlock.cli.check; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@each_source
+def test_a_file_says_what_it_is_in_its_first_lines(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+@each_source
+def test_no_function_outgrows_a_page(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno
+            assert lines <= 60, f"{path.name}: {node.name} has {lines} lines"
+
+
+def test_every_folder_is_a_layer_that_is_known() -> None:
+    assert {layer_of(path) for path in SOURCES} - {""} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
+def test_every_algorithm_opens_with_its_card(entry: object) -> None:
+    shown = card(entry)  # type: ignore[arg-type]
+    assert list(shown.facts) == ["messages", "delay", "network", "failures", "fairness"]
+    assert shown.departures
+    assert shown.idea
+    assert re.search(r"(19|20)\d\d|lecture", shown.citation)
+
+
+# The README
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_tables_of_algorithms_are_those_of_the_entries() -> None:
+    assert index.with_tables(TABLES, list(index.found())) == TABLES, "run: make index"
+
+
+def test_the_index_is_that_of_the_entries() -> None:
+    assert index.index(index.found()) == index.INDEX.read_text(), "run: make index"
+
+
+def own_cluster(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PEERLOCK_CLUSTER": f"sqlite://{folder}/cluster.db"}
+
+
+@pytest.mark.parametrize("text", [README, TABLES], ids=["README", "algorithms"])
+def test_code_on_a_page_prints_what_it_says(text: str, tmp_path: Path) -> None:
+    for code, output in zip(blocks("python", text), blocks("text", text), strict=True):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=own_cluster(tmp_path),
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == output
+
+
+@pytest.mark.parametrize(
+    "line", [line for block in blocks("console") for line in block.splitlines()]
+)
+def test_the_readmes_commands_work(line: str, tmp_path: Path) -> None:
+    prompt, program, *arguments = shlex.split(line)
+    assert (prompt, program) == ("$", "peerlock")
+    done = subprocess.run(
+        [sys.executable, "-m", "peerlock", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=own_cluster(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_targets_on_a_page_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        assert link.startswith("https://") or (page.parent / link).exists(), link

@@ -1,0 +1,360 @@
+"""`peerlock serve`: a node that stays, and what it tells monitoring."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from typing import cast
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import peerlock
+from peerlock.api.tasks import LockNode
+from peerlock.monitoring import web
+from peerlock.supervision import joining
+from peerlock.supervision.joining import member
+from tests.support.etcd_servers import Server as Etcd
+from tests.support.etcd_servers import servers
+
+DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
+NO_ETCD = ("--cluster", "etcd://127.0.0.1:1/c")
+SERVE = (sys.executable, "-m", "peerlock", "serve")
+
+
+class Server:
+    def __init__(self, cluster: str, *options: str, metrics: str = "127.0.0.1:0") -> None:
+        self.process = subprocess.Popen(
+            [
+                *(*SERVE, "--log", "json"),
+                *("--metrics", metrics, "--cluster", cluster, *options),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        self.log = self.process.stderr
+        self.address = self.until(event="joining")["metrics"]
+
+    def until(self, **wanted: object) -> dict[str, object]:
+        """The next line of the log that says all of this."""
+        too_late = Timer(DEADLINE, self.process.kill)
+        too_late.start()
+        try:
+            for line in self.log:
+                told = dict(json.loads(line))
+                if wanted.items() <= told.items():
+                    return told
+        finally:
+            too_late.cancel()
+        raise AssertionError(f"it ended, or was ended by us, without {wanted}")
+
+    def get(self, page: str, method: str = "GET") -> tuple[int, str]:
+        question = Request(f"http://{self.address}{page}", method=method)
+        try:
+            with urlopen(question, timeout=DEADLINE) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        families = text_string_to_metric_families(self.get("/metrics")[1])
+        return {
+            sample.name + "".join(sample.labels.values()): sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+    def has(self, what: str) -> int:
+        """How many of its `task`s or `fd`s there are."""
+        return len(os.listdir(f"/proc/{self.process.pid}/{what}"))
+
+    def may_open(self, files: int) -> None:
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (files, files))
+
+
+@contextmanager
+def serving(cluster: str, *options: str, **more: str) -> Iterator[Server]:
+    server = Server(cluster, *options, **more)
+    try:
+        yield server
+    finally:
+        server.process.kill()
+        server.process.communicate()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    return f"sqlite://{tmp_path}/cluster.db"
+
+
+@pytest.fixture
+def server(cluster: str) -> Iterator[Server]:
+    with serving(cluster) as server:
+        server.until(event="changed", members=1, running=True)
+        yield server
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[Etcd]:
+    with servers(tmp_path) as (only,):
+        yield only
+
+
+def test_it_is_healthy_and_ready(server: Server) -> None:
+    assert server.get("/healthz") == (200, "ok\n")
+    assert server.get("/readyz?verbose") == (200, "ok\n")
+    assert server.get("/readyz", "HEAD") == (200, "")
+    assert server.get("/elsewhere")[0] == 404
+    assert server.get("/healthz", "DELETE")[0] == 405
+
+
+def test_metrics_count_what_it_does(server: Server, cluster: str) -> None:
+    alone = server.metrics()
+    assert (alone["peerlock_members"], alone["peerlock_ready"]) == (1, 1)
+    with peerlock.sync.join(cluster) as node:
+        for name in map(str, range(20)):
+            with node.lock(name):
+                pass
+        server.until(event="changed", members=2, running=True)
+        together = server.metrics()
+    assert together["peerlock_members"] == 2
+    assert together["peerlock_view"] > alone["peerlock_view"]
+    assert together["peerlock_views_total"] == alone["peerlock_views_total"] + 1
+    assert together["peerlock_messages_totalOpened"] > 0  # it is the home of some names
+    assert 0 < together["peerlock_lease_seconds"] <= 10
+    for name in ("grants", "hand_overs", "waited_seconds", "lost", "link_resends"):
+        assert together[f"peerlock_{name}_total"] == 0
+    server.until(event="changed", members=1, running=True)
+
+
+# Its end
+
+
+def test_sigterm_ends_it_properly(server: Server, cluster: str) -> None:
+    with peerlock.sync.join(cluster) as node:
+        server.until(event="changed", members=2)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=30) == 0
+        assert '"leaving"' in server.log.read()
+        with node.lock("x", timeout=30):  # and nobody waits for it
+            pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_more_signals_do_not_spoil_its_end(server: Server, number: signal.Signals) -> None:
+    while server.process.poll() is None:
+        server.process.send_signal(number)
+    assert server.process.returncode == 0
+    log = list(server.log)
+    assert [line for line in log if not line.startswith("{")] == []
+    assert [json.loads(line)["event"] for line in log] == ["leaving"]
+
+
+def test_sigterm_while_it_joins_ends_it_properly(etcd: Etcd) -> None:
+    etcd.pause()
+    with serving(f"etcd://{etcd.address}/c", "--insecure") as server:
+        assert server.get("/healthz") == (200, "ok\n")
+        assert server.get("/readyz") == (503, "not a member\n")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(DEADLINE) == 0  # or 69, once etcd has had its time
+        assert [json.loads(line)["event"] for line in server.log] == ["leaving"]
+
+
+class Stubborn:
+    """Does not get in, and does not get done with tidying up either."""
+
+    has_left = False
+
+    async def __aenter__(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.Event().wait()
+
+    async def leave(self) -> None:
+        self.has_left = True
+
+
+def test_who_cannot_join_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joining, "TIDYING", 0.01)
+    node = Stubborn()
+
+    async def join() -> None:
+        async with member(cast(LockNode, node), 0.01):
+            raise AssertionError("it is in")
+
+    with pytest.raises(peerlock.ClusterError, match=r"joining took longer than 0\.01 s"):
+        asyncio.run(join())
+    assert node.has_left
+
+
+# Health
+
+
+def test_a_loop_that_hangs_is_not_healthy(server: Server) -> None:
+    os.kill(server.process.pid, signal.SIGSTOP)
+    with (
+        pytest.raises(OSError, match="timed out"),
+        urlopen(f"http://{server.address}/healthz", timeout=0.5),
+    ):
+        pass
+    os.kill(server.process.pid, signal.SIGCONT)
+    assert server.get("/healthz") == (200, "ok\n")
+
+
+def test_without_etcd_it_is_not_ready_but_needs_no_restart(etcd: Etcd) -> None:
+    with serving(f"etcd://{etcd.address}/c", "--insecure", "--lease", "2") as server:
+        server.until(event="changed", running=True)
+        assert server.get("/readyz") == (200, "ok\n")
+        etcd.pause()
+        server.until(event="changed", member=None)
+        assert server.get("/readyz") == (503, "not a member\n")
+        assert server.get("/healthz") == (200, "ok\n")
+        etcd.resume()
+        server.until(event="changed", running=True, trouble=None)
+        assert server.get("/readyz") == (200, "ok\n")
+
+
+# Strangers at the port for metrics
+
+
+def has_ended(connection: socket.socket) -> bool:
+    connection.settimeout(DEADLINE)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_silent_visitors_do_not_hold_up_the_locks(server: Server, cluster: str) -> None:
+    host, _, port = str(server.address).rpartition(":")
+    threads, files = server.has("task"), server.has("fd")
+    server.may_open(files + 3 * web.MOST)
+    silent = [socket.create_connection((host, int(port)), DEADLINE) for _ in range(200)]
+    assert all(map(has_ended, silent[: -web.MOST]))
+    assert server.has("task") == threads
+    assert server.has("fd") <= files + web.MOST
+    assert server.get("/healthz") == (200, "ok\n")
+    with peerlock.sync.join(cluster) as node, node.lock("x", timeout=DEADLINE):
+        assert server.metrics()["peerlock_members"] == 2
+    for connection in silent:
+        connection.close()
+
+
+def ended_by_server(question: bytes) -> bytes:
+    """What it says to this before it ends the connection."""
+
+    async def ask() -> bytes:
+        async with web.served("127.0.0.1:0", {"/": lambda: (200, b"hello")}) as where:
+            reader, writer = await asyncio.open_connection(*where.rsplit(":", 1))
+            writer.write(question)
+            answer = b""
+            with suppress(ConnectionResetError):
+                answer = await asyncio.wait_for(reader.read(), DEADLINE)
+            writer.close()
+            return answer
+
+    return asyncio.run(ask())
+
+
+def test_a_visit_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ended_by_server(b"GET / HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\nhello")
+    assert ended_by_server(b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 405 ")
+    assert ended_by_server(b"x" * (web.LONGEST + 1)) == b""
+    monkeypatch.setattr(web, "PATIENCE", 0.01)
+    assert ended_by_server(b"GET / HTTP/1.1\r\n") == b""
+
+
+def test_metrics_over_ipv6(cluster: str) -> None:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            pass
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with serving(cluster, metrics="[::1]:0") as server:
+        assert str(server.address).startswith("[::1]:")
+        assert server.get("/healthz") == (200, "ok\n")
+
+
+# What it says
+
+
+def test_what_others_log_is_json_too(server: Server) -> None:
+    """asyncio says that it cannot let anybody in, with a traceback."""
+    host, _, port = str(server.address).rpartition(":")
+    server.may_open(server.has("fd"))
+    with socket.create_connection((host, int(port)), DEADLINE):
+        told = server.until(logger="asyncio")
+    assert "out of system resource" in str(told["event"])
+    assert "Too many open files" in str(told["exception"])
+
+
+def test_even_a_fault_of_ours_is_json() -> None:
+    script = (
+        "import warnings; from peerlock.cli.logs import prepare_log; prepare_log('json');"
+        "warnings.warn('careful'); raise KeyError('oops')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    careful, failed = map(json.loads, done.stderr.splitlines())
+    assert "careful" in careful["event"]
+    assert (failed["event"], failed["level"]) == ("failed", "critical")
+    assert "KeyError: 'oops'" in failed["exception"]
+
+
+@pytest.fixture(scope="module")
+def taken() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--metrics", "nowhere:x"), 2, "nowhere:x"),
+        (("--metrics", "127.0.0.1:99999"), 2, "invalid address"),
+        (("--metrics", "TAKEN"), 2, "TAKEN: Address already in use"),
+        (("--metrics", "no.such.host.invalid:1"), 2, "no.such.host.invalid"),
+        (("--lease", "0"), 2, "0.1 or more"),
+        (("--nosuch",), 2, "--nosuch"),
+        (("--cluster", "sqlite:///no/such/file"), 69, "no directory"),
+        ((*NO_ETCD, "--insecure"), 69, "127.0.0.1:1"),
+        ((*NO_ETCD, "--certificates", "/no/such/place"), 2, "directory /no/such/place"),
+    ],
+)
+def test_why_it_cannot_start_is_one_line(
+    cluster: str,
+    taken: str,
+    form: str,
+    options: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    usual = ("--metrics", "127.0.0.1:0", "--cluster", cluster, "--log", form)
+    given = [option.replace("TAKEN", taken) for option in (*usual, *options)]
+    done = subprocess.run(
+        [*SERVE, *given], capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert done.returncode == code
+    said = [line for line in done.stderr.splitlines() if "joining" not in line]
+    assert len(said) == 1
+    assert words.replace("TAKEN", taken) in said[0]
+    if form == "json":
+        assert [json.loads(line)["level"] for line in said] == ["error"]
+    else:
+        assert said[0].startswith("peerlock: ")

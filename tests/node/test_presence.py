@@ -1,0 +1,650 @@
+"""Presence, input by input: one test for each of its rules.
+
+Whole nodes with their presence under all kinds of faults at once are in test_cluster.py.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from peerlock.node.locks import State, Waiter
+from peerlock.node.node import Node
+from peerlock.node.presence import (
+    POLL,
+    POLL_IDLE,
+    RETRY,
+    RETRY_AT_MOST,
+    SLOW,
+    BeFound,
+    Dial,
+    HangUp,
+    Join,
+    LeaseUntil,
+    Leave,
+    PassOn,
+    Presence,
+    Renew,
+    Reserve,
+    margin,
+)
+from tests.support.presences import (
+    LEASE,
+    ME,
+    OTHER,
+    THIRD,
+    Alone,
+    member,
+    view,
+    younger_member,
+)
+
+MARGIN = 0.5
+ABOUT_OTHER = Renew(ME, frozenset({OTHER}))
+
+
+def is_lost(waiter: Waiter) -> bool:
+    return waiter.state is State.LOST
+
+
+@pytest.fixture
+def alone() -> Alone:
+    return member()
+
+
+@pytest.fixture
+def pair() -> Alone:
+    return member(ME, OTHER)
+
+
+# One question at a time
+
+
+def test_it_looks_at_every_tick(alone: Alone) -> None:
+    alone.hold()
+    alone.pass_time(POLL)
+    assert alone.drain() == [BeFound(), Renew(ME)]
+    alone.renewed(view(10, ME), alone.ends, False)
+    alone.pass_time(POLL)
+    assert alone.got(Renew) == [Renew(ME)]
+
+
+@pytest.mark.parametrize(("lease", "often"), [(LEASE, 8), (None, 8), (3.0, 25)])
+def test_one_that_does_nothing_looks_less_often(lease: float | None, often: int) -> None:
+    """But never so seldom that its lease could end."""
+    presence = Alone(lease=lease)
+    presence.join()
+    looked = 0
+    for _ in range(300):
+        presence.pass_time(0.1)
+        for _ in presence.got(Renew):
+            looked += 1
+            presence.renewed(view(10, ME), presence.ends, False)
+    assert looked == often
+    assert presence.node.member
+
+
+def test_the_rest_of_one_that_does_nothing_ends_when_it_is_used(alone: Alone) -> None:
+    alone.pass_time(POLL)
+    assert alone.resting
+    alone.stir()
+    assert alone.resting  # for nothing has happened
+    alone.hold()
+    alone.stir()
+    alone.drain()
+    alone.pass_time(POLL)
+    assert not alone.resting and BeFound() in alone.drain()
+
+
+def test_the_rest_of_one_that_does_nothing_ends_when_the_engine_fails(alone: Alone) -> None:
+    alone.pass_time(POLL)
+    alone.drain()
+    alone.failed("out of order")
+    alone.pass_time(POLL)
+    assert alone.got(Renew) == [Renew(ME)]
+
+
+def test_a_short_lease_is_renewed_five_times_in_its_course() -> None:
+    presence = Alone(lease=1.0)
+    presence.join()
+    presence.pass_time(0.2)
+    assert presence.got(Renew) == [Renew(ME)]
+
+
+def test_what_calls_for_a_look_meanwhile_calls_for_one_more(pair: Alone) -> None:
+    pair.look()
+    pair.look()
+    pair.suspect(OTHER)
+    assert pair.got(Renew) == [Renew(ME)]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert pair.got(Renew) == []
+
+
+def test_a_question_that_failed_is_asked_again_at_the_next_tick(alone: Alone) -> None:
+    alone.look()
+    alone.look()
+    alone.drain()
+    alone.failed("the disk is full")
+    assert alone.drain() == [] and alone.trouble == "the disk is full"
+    alone.pass_time(POLL)
+    assert alone.got(Renew) == [Renew(ME)]
+    alone.renewed(view(10, ME), alone.ends, False)
+    assert alone.trouble == ""
+
+
+def test_what_the_engine_complains_about_while_it_renews_is_shown(alone: Alone) -> None:
+    alone.look()
+    alone.renewed(view(10, ME), alone.ends, False, "views cannot be changed")
+    assert alone.trouble == "views cannot be changed"
+
+
+def test_fences_that_run_low_are_reserved_before_a_renewal(pair: Alone) -> None:
+    """Only a view that is read after that shows that they may be used."""
+    fences = pair.node.fences
+    fences.highest = fences.limit - 2
+    limit = fences.limit
+    pair.fences_run_low()
+    assert pair.drain() == [Reserve()]
+    pair.reserved(1_000)
+    assert pair.drain() == [Renew(ME)] and fences.limit == limit
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert fences.limit > limit and not pair.node.wants_fences
+
+
+def test_fences_that_were_reserved_before_another_view_are_not_used(pair: Alone) -> None:
+    fences = pair.node.fences
+    fences.highest = fences.limit - 2
+    pair.fences_run_low()
+    pair.reserved(1_000)
+    pair.renewed(view(11, ME, OTHER), pair.ends, False)
+    assert fences.limit < 1_000 << 12
+
+
+def test_an_engine_that_fails_is_asked_for_fences_at_the_next_tick(pair: Alone) -> None:
+    pair.node.fences.highest = pair.node.fences.limit - 2
+    pair.fences_run_low()
+    pair.drain()
+    pair.failed("the disk is full")
+    pair.fences_run_low()
+    assert pair.drain() == []
+    pair.pass_time(POLL)
+    assert pair.got(Reserve) == [Reserve()]
+
+
+# Leases
+
+
+def test_a_lease_ends_a_margin_before_others_can_have_the_place(alone: Alone) -> None:
+    held = alone.hold()
+    assert alone.node.deadline == alone.now + LEASE - MARGIN
+    alone.look()
+    alone.pass_time(LEASE - MARGIN - 0.001)
+    assert held.state is State.HOLDING
+    assert alone.wake_at == pytest.approx(alone.now + 0.001)
+    alone.pass_time(0.001)
+    assert is_lost(held)
+
+
+def test_users_of_the_lease_are_told_how_long_it_lasts(alone: Alone) -> None:
+    alone.look()
+    alone.now += 1.0
+    alone.renewed(view(10, ME), alone.ends, False)
+    ends = alone.now - 1.0 + LEASE - MARGIN
+    assert alone.got(LeaseUntil) == [LeaseUntil(ends)] and alone.node.deadline == ends
+
+
+def test_a_lease_is_counted_from_before_the_question(alone: Alone) -> None:
+    alone.look()
+    asked_at, alone.now = alone.now, alone.now + 4.0
+    alone.renewed(view(10, ME), alone.now + LEASE, False)
+    assert alone.node.deadline == asked_at + LEASE - MARGIN
+
+
+def test_an_error_renews_nothing(alone: Alone) -> None:
+    before = alone.node.deadline
+    alone.look()
+    alone.now += 1.0
+    alone.failed("no answer in time")
+    assert alone.node.deadline == before
+
+
+def test_a_renewal_that_comes_when_the_lease_is_over_is_none(alone: Alone) -> None:
+    held, before = alone.hold(), alone.node.deadline
+    alone.pass_time(1.0)
+    alone.look()
+    alone.pass_time(LEASE - MARGIN - 1.0)
+    alone.drain()
+    alone.renewed(view(10, ME), alone.ends, False)
+    assert alone.node.deadline == before
+    assert held.state is State.LOST and not alone.node.member
+    assert alone.got(Renew) == []
+
+
+def test_who_is_out_joins_again_in_a_later_view(alone: Alone) -> None:
+    alone.look()
+    alone.renewed(view(12, OTHER), -inf, False)
+    assert not alone.node.member
+    assert alone.got(Join) == [Join("here", 10)]
+
+
+def test_who_has_lost_something_leaves_its_users_time_to_stop(alone: Alone) -> None:
+    """Whoever joins gives up its former place, and what was held there is free."""
+    alone.hold()
+    alone.pass_time(LEASE - MARGIN)
+    alone.failed("out of reach")
+    alone.pass_time(MARGIN - 0.001)
+    assert alone.got(Join) == []
+    alone.pass_time(0.002)
+    assert alone.got(Join) == [Join("here", 10)]
+
+
+def test_who_has_nothing_to_lose_joins_again_at_once(alone: Alone) -> None:
+    alone.pass_time(LEASE - MARGIN)
+    alone.drain()
+    alone.failed("out of reach")
+    assert alone.got(Join) == [Join("here", 10)]
+
+
+def test_who_was_put_out_joins_again_at_once(pair: Alone) -> None:
+    """Others have had its place for long: there is no time to be won for its users."""
+    held = pair.hold(name_at_home(pair))
+    pair.heard(view(11, OTHER))
+    assert held.state is State.LOST
+    assert pair.got(Join) == [Join("here", 11)]
+
+
+def name_at_home(presence: Alone) -> str:
+    names = map(str, range(100))
+    return next(name for name in names if presence.node._succession.home(name) == ME)
+
+
+def test_a_join_that_fails_is_tried_again_after_a_pause(alone: Alone) -> None:
+    alone.heard(view(11, OTHER))
+    assert alone.got(Join) == [Join("here", 11)]
+    alone.failed("the disk is full")
+    alone.look()
+    alone.heard(view(12, OTHER))
+    assert alone.got(Join) == []
+    alone.pass_time(RETRY_AT_MOST)
+    assert alone.got(Join) == [Join("here", 11)]
+
+
+def test_a_join_that_took_longer_than_its_lease_is_none() -> None:
+    presence = Alone()
+    presence.joined(view(10, ME), ME, presence.now, LEASE)
+    assert not presence.node.member
+    assert presence.trouble == "joining took longer than a lease"
+    assert presence.got(Join) == [Join("here", 0)]
+
+
+def test_when_all_members_are_gone_what_they_held_is_lost(alone: Alone) -> None:
+    held = alone.hold()
+    alone.look()
+    alone.drain()
+    alone.failed("the files were removed", gone=True)
+    assert held.state is State.LOST
+    assert alone.got(Join) == [Join("here", 10)]
+
+
+def test_without_a_lease_nothing_runs_out() -> None:
+    presence = Alone(lease=None)
+    presence.join()
+    held = presence.hold()
+    presence.pass_time(20_000.0)
+    assert held.state is State.HOLDING
+    assert presence.got(LeaseUntil) == []
+
+
+@pytest.mark.parametrize(("lease", "time"), [(None, 0.5), (10.0, 0.5), (1.0, 0.1)])
+def test_the_margin_is_a_tenth_of_the_lease_or_half_a_second(
+    lease: float | None, time: float
+) -> None:
+    assert margin(lease) == time
+
+
+# Clocks
+
+
+def test_a_pause_of_the_machine_shortens_the_lease(alone: Alone) -> None:
+    """All clocks stood still; then the wall clock is corrected, and a timer comes."""
+    alone.between_machines = True
+    held, before = alone.hold(), alone.node.deadline
+    alone.ahead += 4.0
+    alone.pass_time(POLL)
+    assert alone.node.deadline == pytest.approx(before - 4.0)
+    assert [type(effect) for effect in alone.drain()] == [LeaseUntil, BeFound, Renew]
+    assert held.state is State.HOLDING
+    alone.pass_time(LEASE - MARGIN - 4.0 - POLL)
+    assert is_lost(held)
+
+
+def test_a_pause_of_more_than_the_lease_ends_it(alone: Alone) -> None:
+    alone.between_machines = True
+    held = alone.hold()
+    alone.ahead += LEASE
+    alone.heard(view(10, ME))
+    assert held.state is State.LOST and not alone.node.member
+
+
+def test_a_pause_while_the_engine_was_asked_counts(alone: Alone) -> None:
+    alone.between_machines = True
+    alone.look()
+    alone.ahead += 4.0
+    alone.drain()
+    alone.renewed(view(10, ME), alone.ends, False)
+    assert alone.node.deadline == pytest.approx(alone.now + LEASE - MARGIN - 4.0)
+    assert alone.got(Renew) == [Renew(ME)]  # at once
+    alone.renewed(view(10, ME), alone.ends, False)
+    assert alone.node.deadline == alone.now + LEASE - MARGIN
+
+
+def test_a_pause_counts_once(alone: Alone) -> None:
+    alone.between_machines = True
+    before = alone.node.deadline
+    alone.ahead += 4.0
+    alone.heard(view(10, ME))
+    alone.heard(view(10, ME))
+    assert alone.node.deadline == pytest.approx(before - 4.0)
+
+
+def test_on_one_machine_all_stood_still(alone: Alone) -> None:
+    before = alone.node.deadline
+    alone.ahead += 4.0
+    alone.heard(view(10, ME))
+    assert alone.node.deadline == before
+
+
+def test_a_wall_clock_that_is_set_back_gives_no_time(alone: Alone) -> None:
+    alone.between_machines = True
+    before = alone.node.deadline
+    alone.ahead -= 4.0
+    alone.heard(view(10, ME))
+    assert alone.node.deadline == before
+
+
+def test_a_wall_clock_that_is_steered_is_left_alone(alone: Alone) -> None:
+    alone.between_machines = True
+    before = alone.node.deadline
+    alone.ahead += 0.001
+    alone.heard(view(10, ME))
+    assert alone.node.deadline == before and alone.drain() == []
+
+
+def test_after_a_suspension_whatever_comes_first_finds_the_lease_over(alone: Alone) -> None:
+    """The lease clock has gone on, and no timer came."""
+    held = alone.hold()
+    alone.now += LEASE
+    alone.heard(view(10, ME))
+    assert held.state is State.LOST
+
+
+# Views
+
+
+@pytest.fixture
+def younger() -> Alone:
+    return younger_member()
+
+
+def test_the_elders_are_told_of_a_view_that_we_have_changed(younger: Alone) -> None:
+    younger.look()
+    younger.renewed(view(11, OTHER, ME, THIRD), younger.ends, True)
+    assert younger.got(PassOn) == [PassOn(OTHER, view(11, OTHER, ME, THIRD))]
+    younger.look()
+    younger.renewed(view(12, OTHER, ME, THIRD), younger.ends, False)
+    assert younger.got(PassOn) == []
+    assert younger.node.view.number == 12
+
+
+def test_an_elder_that_is_not_connected_is_told_once_it_is() -> None:
+    presence = Alone()
+    presence.joined(view(10, OTHER, ME), ME, presence.ends, LEASE)
+    presence.look()
+    presence.renewed(view(11, OTHER, ME), presence.ends, True)
+    assert Dial(OTHER, "at 2") in presence.drain()
+    presence.heard(view(12, OTHER, ME))
+    presence.connected(OTHER)
+    assert presence.got(PassOn) == [PassOn(OTHER, view(12, OTHER, ME))]
+    presence.disconnected(OTHER)
+    presence.connected(OTHER)
+    assert presence.got(PassOn) == []
+
+
+def test_who_joins_tells_nobody() -> None:
+    presence = Alone()
+    presence.joined(view(10, OTHER, ME, THIRD), ME, presence.ends, LEASE)
+    assert {type(effect) for effect in presence.drain()} == {LeaseUntil}
+
+
+def test_who_leaves_tells_the_elders_that_it_is_connected_to(younger: Alone) -> None:
+    assert younger.leave() == Leave(ME)
+    younger.left(view(11, OTHER, THIRD))
+    assert younger.drain() == [PassOn(OTHER, view(11, OTHER, THIRD))]
+
+
+def test_who_leaves_has_lost_all_and_hears_nothing_any_more(pair: Alone) -> None:
+    held = pair.hold(name_at_home(pair))
+    assert pair.leave() == Leave(ME)
+    assert held.state is State.LOST
+    pair.left(view(11, OTHER, THIRD))
+    assert pair.drain() == []  # the elder is gone
+    assert pair.wake_at == inf
+    pair.disconnected(OTHER)
+    pair.heard(view(12, OTHER))
+    assert pair.drain() == []
+
+
+def test_a_view_heard_before_the_join_is_answered_is_seen_after_it() -> None:
+    presence = Alone()
+    presence.heard(view(11, ME, OTHER))
+    presence.joined(view(10, ME), ME, presence.ends, LEASE)
+    assert presence.node.view == view(11, ME, OTHER)
+
+
+def test_older_views_are_ignored(pair: Alone) -> None:
+    pair.heard(view(9, ME))
+    assert pair.node.view.number == 10 and pair.drain() == []
+
+
+# Connections
+
+
+def test_who_is_no_member_any_more_is_hung_up(pair: Alone) -> None:
+    pair.heard(view(11, ME))
+    assert pair.got(HangUp) == [HangUp(OTHER)]
+    pair.wanted(OTHER)
+    assert pair.drain() == []
+
+
+def test_who_joins_again_connects_anew(pair: Alone) -> None:
+    """Others knew it under another number."""
+    pair.heard(view(11, OTHER))
+    pair.joined(view(12, OTHER, THIRD), THIRD, pair.ends, LEASE)
+    assert pair.got(HangUp) == [HangUp(OTHER)]
+    pair.wanted(OTHER)
+    assert pair.got(Dial) == [Dial(OTHER, "at 2")]
+
+
+def test_a_new_connection_brings_what_was_not_acknowledged(pair: Alone) -> None:
+    pair.node.drain()
+    pair.disconnected(OTHER)
+    pair.connected(OTHER)
+    ((member, batch),) = pair.node.drain()
+    assert member == OTHER and batch.messages
+
+
+def test_a_broken_connection_is_made_anew(pair: Alone) -> None:
+    pair.now += RETRY_AT_MOST
+    pair.disconnected(OTHER)
+    assert pair.got(Dial) == [Dial(OTHER, "at 2")]
+    pair.wanted(OTHER)
+    assert pair.got(Dial) == []
+
+
+def test_who_accepts_and_hangs_up_is_dialled_after_pauses_that_grow(pair: Alone) -> None:
+    pauses = []
+    for _ in range(12):
+        pair.disconnected(OTHER)
+        assert pair.got(Dial) == []
+        began = pair.now
+        while not pair.got(Dial):
+            pair.now = pair.wake_at
+            pair.wake()
+        pauses.append(pair.now - began)
+        pair.connected(OTHER)
+    assert pauses[0] == pytest.approx(RETRY) and pauses[3] == pytest.approx(8 * RETRY)
+    assert max(pauses) == pytest.approx(RETRY_AT_MOST)
+
+
+def test_pauses_begin_anew_when_a_connection_has_lasted(pair: Alone) -> None:
+    for _ in range(6):
+        pair.disconnected(OTHER)
+        pair.pass_time(RETRY_AT_MOST)
+        pair.connected(OTHER)
+    pair.now += RETRY_AT_MOST
+    pair.disconnected(OTHER)
+    pair.drain()
+    pair.unreachable(OTHER, "refused")
+    assert pair._alarms[OTHER] == pytest.approx(pair.now + RETRY)
+
+
+def test_who_cannot_be_reached_is_dialled_again(pair: Alone) -> None:
+    pair.now += RETRY_AT_MOST
+    pair.disconnected(OTHER)
+    for _ in range(3):
+        assert pair.got(Dial) == [Dial(OTHER, "at 2")]
+        pair.unreachable(OTHER, "nobody listens")
+        pair.pass_time(RETRY_AT_MOST)
+    pair.pass_time(10 * RETRY_AT_MOST)
+    pair.unreachable(OTHER, "nobody listens")
+    for _ in range(10):
+        pair.pass_time(RETRY_AT_MOST)
+        pair.unreachable(OTHER, "nobody listens")
+    assert pair.trouble == "cannot reach the member at at 2: nobody listens"
+    pair.connected(OTHER)
+    assert pair.trouble == ""
+
+
+def test_one_that_may_be_dead_is_asked_about(pair: Alone) -> None:
+    pair.suspect(THIRD)
+    assert pair.drain() == []  # no member
+    pair.suspect(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+
+
+def test_one_that_may_be_dead_is_asked_about_again_if_the_engine_failed(
+    pair: Alone,
+) -> None:
+    pair.suspect(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.failed("the disk is full")
+    pair.look()
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    pair.look()
+    assert pair.got(Renew) == [Renew(ME)]
+
+
+@pytest.mark.parametrize("how", ["unreachable", "disconnected"])
+def test_one_that_is_out_of_touch_is_asked_about(pair: Alone, how: str) -> None:
+    pair.disconnected(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    if how == "unreachable":
+        pair.unreachable(OTHER, "nobody listens")
+    else:
+        pair.connected(OTHER)
+        pair.disconnected(OTHER)
+    assert pair.got(Renew) == [ABOUT_OTHER]
+
+
+def test_an_engine_that_tells_by_itself_is_not_asked(pair: Alone) -> None:
+    pair.watching = True
+    pair.suspect(OTHER)
+    assert pair.drain() == []
+
+
+# Faults and troubles
+
+
+def test_a_step_that_fails_loses_what_is_held_and_the_tick_goes_on(alone: Alone) -> None:
+    held = alone.hold()
+    alone.look()
+    alone.drain()
+    alone.stumbled("AssertionError()")
+    assert held.state is State.LOST and not alone.node.member
+    assert alone.node.statistics.faults == 1
+    assert alone.trouble == "an unforeseen fault, please report it: AssertionError()"
+    alone.renewed(view(10, ME), alone.ends, False)
+    alone.pass_time(MARGIN - 0.001)
+    assert alone.got(Join) == []  # users have the margin here, too
+    alone.pass_time(0.002)
+    assert alone.got(Join) == [Join("here", 10)]
+    alone.joined(view(11, THIRD), THIRD, alone.ends, LEASE)
+    alone.pass_time(POLL_IDLE)
+    assert alone.trouble == "" and alone.got(Renew) == [Renew(THIRD)]
+
+
+def test_a_fault_between_steps_is_counted_and_shown_and_nothing_is_lost(
+    alone: Alone,
+) -> None:
+    held = alone.hold()
+    alone.faulted("ZeroDivisionError()")
+    assert "ZeroDivisionError" in alone.trouble
+    assert alone.node.statistics.faults == 1 and held.state is State.HOLDING
+    alone.pass_time(POLL)
+    assert "ZeroDivisionError" in alone.trouble
+    alone.pass_time(POLL)
+    assert alone.trouble == ""
+
+
+def test_a_tick_that_fails_is_not_the_last(alone: Alone) -> None:
+    alone.hold()
+    tick = alone.node.tick
+
+    def fail() -> None:
+        raise AssertionError
+
+    alone.node.tick = fail  # type: ignore[method-assign]
+    alone.now = alone.wake_at
+    with pytest.raises(AssertionError):
+        alone.wake()
+    alone.node.tick = tick  # type: ignore[method-assign]
+    alone.drain()
+    alone.pass_time(POLL)
+    assert alone.got(Renew) == [Renew(ME)]
+
+
+def test_a_step_that_fails_before_the_node_has_joined_asks_nothing() -> None:
+    presence = Presence(Node(lambda: 0.0), lambda: 0.0, LEASE)
+    presence.stumbled("KeyboardInterrupt()")
+    assert presence.drain() == []
+
+
+def test_one_that_cannot_be_found_says_so_until_it_can(alone: Alone) -> None:
+    alone.hidden("permission denied")
+    assert alone.trouble == "permission denied"
+    alone.found()
+    assert alone.trouble == ""
+
+
+def test_one_that_locks_wait_for_is_named() -> None:
+    """We are the home of all names, and it has not told us which of them it uses."""
+    presence = Alone()
+    presence.joined(view(10, ME, OTHER), ME, presence.ends, LEASE)
+    presence.pass_time(POLL)  # a tick has seen it
+    presence.now += SLOW
+    assert presence.trouble == ""
+    presence.now += 0.001
+    assert presence.trouble == "locks wait for the member at at 2, which is silent"
+    presence.heard(view(11, ME))
+    assert presence.trouble == ""
+
+
+def test_waking_too_early_does_nothing(alone: Alone) -> None:
+    before = alone.wake_at
+    alone.wake()
+    assert alone.drain() == [] and alone.wake_at == before

@@ -1,0 +1,450 @@
+"""Which local users are let in, and what becomes of those that do not wait: one test for
+each rule of node/turnstile.py.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from peerlock.algorithms.ricart_agrawala import Request
+from peerlock.node.locks import State
+from peerlock.node.node import Node, NotHeld
+from peerlock.node.terms import Demand, demand
+from peerlock.node.wire import Probe, Probed
+from tests.support.nodes import (
+    CLOCKED,
+    LOCK,
+    READ,
+    SEMAPHORE,
+    SEMAPHORES,
+    User,
+    World,
+    said,
+)
+
+# Local users
+
+
+def test_local_users_are_let_in_in_the_order_in_which_they_came() -> None:
+    world = World(2)
+    users = [world.ask(1) for _ in range(4)]
+    world.settle()
+    for i, user in enumerate(users):
+        assert [u.holds for u in users] == [j == i for j in range(4)]
+        world.finish(user)
+
+
+def test_a_local_hand_over_needs_no_message() -> None:
+    world = World(2)
+    first, second = world.ask(1), world.ask(1)
+    world.settle()
+    world.release(first)
+    assert second.holds
+    assert world.settle() == []
+    assert world[1].statistics.handed_over == 1
+
+
+def test_a_lock_is_handed_over_a_bounded_number_of_times() -> None:
+    world = World(2, hand_overs=2, hand_over_time=inf)
+    world.use(1, 2)
+    a, b, c = (world.ask(1) for _ in range(3))
+    world.settle()
+    other = world.ask(2)
+    world.settle()
+    world.finish(a)
+    assert b.holds
+    world.finish(b)
+    assert other.holds and not c.holds
+    world.finish(other)
+    assert c.holds
+
+
+def test_a_lock_is_handed_over_for_a_bounded_time() -> None:
+    world = World(2, hand_over_time=1.0)
+    world.use(1, 2)
+    a, b = world.ask(1), world.ask(1)
+    world.settle()
+    other = world.ask(2)
+    world.settle()
+    world.now += 1.0
+    world.finish(a)
+    assert other.holds and not b.holds
+    world.finish(other)
+    assert b.holds  # however late it is: it is the first one after a grant
+
+
+def test_with_one_hand_over_all_is_strictly_in_turn() -> None:
+    world = World(3, hand_overs=1, hand_over_time=inf)
+    holder = world.get(1)
+    waiting = []
+    for member in (1, 2, 3, 2, 1, 3):
+        waiting.append((member, world.ask(member)))
+        world.settle()
+    order = []
+    while waiting:
+        world.finish(holder)
+        ((member, holder),) = [(m, user) for m, user in waiting if user.holds]
+        waiting.remove((member, holder))
+        order.append(member)
+    assert sorted(order[:3]) == sorted(order[3:]) == [1, 2, 3]
+
+
+def test_a_user_that_comes_back_before_the_next_turn_takes_the_lock_at_once() -> None:
+    world = World(2)
+    user, again = world.get(1), User(LOCK)
+    world.release(user)
+    assert world[1].take("x", again)
+    assert again.holds and again.fence == user.fence + 1
+    assert not world[1].take("x", User(LOCK))  # it is not free any more
+    world.finish(again)
+    assert not world[1].take("x", User(LOCK))  # the turn is over
+
+
+def test_the_quick_way_is_bounded_too() -> None:
+    world = World(2, hand_overs=3, hand_over_time=inf)
+    user = world.get(1)
+    for _ in range(2):
+        world.release(user)
+        user = User(LOCK)
+        assert world[1].take("x", user)
+    world.release(user)
+    assert not world[1].take("x", User(LOCK))
+
+
+@pytest.mark.parametrize("leaves", ["before", "after"])
+def test_a_writer_never_goes_in_by_a_readers_grant(leaves: str) -> None:
+    world = World(2, hand_over_time=inf)
+    reader, other = world.get(1, wanted=READ), world.get(2, wanted=READ)
+    if leaves == "before":
+        world.release(reader)
+    writer = world.ask(1)
+    assert world[1].give_up(writer)
+    if leaves == "after":
+        world.release(reader)
+    assert other.holds
+    assert not world[1].take("x", User(LOCK))
+
+
+# Giving up
+
+
+def test_a_user_that_gives_up_before_anything_was_asked_leaves_nothing() -> None:
+    world = World(2, remember=5.0)
+    user = world.ask(2)  # the name is being opened, at its home, 1
+    assert world[2].give_up(user)
+    assert user.state is State.GAVE_UP and user.told == []
+    world.settle()
+    world.finish(world.get(1))
+    world.pass_time(20)
+    assert world.remembers_nothing
+
+
+def test_a_user_that_gives_up_before_there_is_a_view_leaves_nothing() -> None:
+    node = Node(lambda: 0.0)
+    user = User(LOCK)
+    node.acquire("x", user)
+    assert node.give_up(user)
+    assert not any(node.remembers().values())
+
+
+def test_what_is_granted_to_nobody_is_released_at_once() -> None:
+    world = World(2)
+    holder, user = world.get(1), world.ask(2)
+    world.settle()  # it has asked
+    world[2].give_up(user)
+    world.finish(holder)
+    assert user.told == []
+    world.get(1)
+
+
+def test_a_request_that_was_given_up_serves_the_next_user() -> None:
+    world = World(2)
+    world.use(2, wanted=CLOCKED)
+    holder, user = world.get(1, wanted=CLOCKED), world.ask(2, wanted=CLOCKED)
+    assert said(world.settle(), Request) == 1
+    world[2].give_up(user)
+    later = world.ask(2, wanted=CLOCKED)
+    world.release(holder)
+    assert said(world.settle(), Request) == 0
+    assert later.holds and user.state is State.GAVE_UP
+
+
+def test_only_a_waiter_can_give_up() -> None:
+    world = World(1)
+    user = world.get(1)
+    assert not world[1].give_up(user)
+    assert user.holds
+    world.finish(user)
+    assert not world[1].give_up(user)
+    assert not world[1].give_up(User(LOCK))
+
+
+def test_a_user_that_gives_up_lets_those_behind_it_in() -> None:
+    """A reader behind a writer."""
+    world = World(1)
+    world.get(1, wanted=READ)
+    writer, reader = world.ask(1), world.ask(1, wanted=READ)
+    assert not reader.holds
+    world[1].give_up(writer)
+    assert reader.holds
+
+
+def test_a_lock_that_a_local_user_waits_for_is_not_put_back() -> None:
+    world = World(1)
+    world[1].release(world.get(1))  # the lock is marked now
+    again = User(LOCK)
+    assert world[1].take("x", again)
+    other = world.ask(1)
+    assert not world[1].put_back(again)
+    world[1].release(again)
+    world[1].turn()
+    assert other.holds
+
+
+# Ownership
+
+
+def test_a_lock_is_released_once() -> None:
+    world = World(1)
+    user = world.get(1)
+    world.finish(user)
+    with pytest.raises(NotHeld, match="released"):
+        world[1].release(user)
+    world.get(1)
+
+
+def test_only_a_holder_can_release() -> None:
+    world = World(2)
+    holder, waiting, gone = world.get(1), world.ask(2), world.ask(2)
+    world[2].give_up(gone)
+    for user, why in ((waiting, "waiting"), (gone, "gave up"), (User(LOCK), "waiting")):
+        with pytest.raises(NotHeld, match=why):
+            world[2].release(user)
+    assert holder.holds
+    world.finish(holder)
+    assert waiting.holds
+
+
+# Several at once
+
+
+@pytest.mark.parametrize("name", ["", *SEMAPHORES])
+def test_all_permits_can_be_had_within_one_node(name: str) -> None:
+    world = World(2)
+    wanted = demand(name, 3)
+    users = [world.ask(1, wanted=wanted) for _ in range(5)]
+    world.settle()
+    assert [user.holds for user in users] == [True, True, True, False, False]
+    world.finish(users[1])
+    assert users[3].holds and not users[4].holds
+
+
+@pytest.mark.parametrize("name", ["", *SEMAPHORES])
+def test_all_permits_can_be_had_across_nodes_and_epochs(name: str) -> None:
+    world = World(4)
+    wanted = demand(name, 3)
+    users = [world.get(member, wanted=wanted) for member in (1, 2, 1)]
+    others = [world.wait(member, wanted=wanted) for member in (2, 3)]
+    others.append(world.wait(4, wanted=wanted))  # the circle is formed anew
+    assert all(user.holds for user in users) and not any(other.holds for other in others)
+    for i, user in enumerate(users, start=1):
+        world.finish(user)
+        assert sum(other.holds for other in others) == i
+
+
+def test_readers_of_one_node_share_one_request_and_stay_together_over_epochs() -> None:
+    world = World(3)
+    readers = [world.get(member, wanted=READ) for member in (1, 1, 2)]
+    writer = world.wait(3)  # a newcomer: the circle is formed anew
+    for reader in readers:
+        assert reader.holds and not writer.holds
+        world.finish(reader)
+    assert writer.holds
+
+
+def test_in_a_new_epoch_what_is_held_is_asked_for_first_and_everybody_gets_it() -> None:
+    """As many as may be inside: none of them is let in anew, and none is lost."""
+    for wanted in (LOCK, READ, SEMAPHORE):
+        world = World(4)
+        holders = [world.get(1, wanted=wanted)]
+        if wanted is not LOCK:
+            holders.append(world.get(2, wanted=wanted))
+        newcomer = world.ask(3, wanted=wanted)
+        world.settle()
+        world.die(4)
+        world.settle()
+        assert all(holder.told == ["granted"] and holder.holds for holder in holders)
+        assert newcomer.holds == (wanted is READ)
+        for holder in holders:
+            world.finish(holder)
+        assert newcomer.holds and world.remote_errors == 0
+
+
+# Probing
+
+
+def test_a_probe_says_whether_others_are_in_or_want_in() -> None:
+    world = World(3)
+    holder = world.get(1)
+    user = world.ask(2)
+    world[2].probe(user)
+    assert user.busy is None  # nobody has answered yet
+    world.settle()
+    assert user.busy is True
+    world[2].give_up(user)
+    world.finish(holder)
+
+    again = world.ask(3)
+    world[3].probe(again)
+    world.settle()
+    assert again.holds or again.busy is False
+
+
+def test_a_probe_among_readers_finds_nobody_in_its_way() -> None:
+    world = World(2)
+    world.get(1, wanted=READ)
+    reader, writer = world.ask(2, wanted=READ), world.ask(2)
+    world[2].probe(reader)
+    world[2].probe(writer)
+    world.settle()
+    assert reader.holds
+    assert writer.busy is True
+
+
+def test_probing_asks_the_circle_only() -> None:
+    world = World(5)
+    world.use(2, 3)
+    holder, user = world.get(2), world.ask(3)
+    world[3].probe(user)
+    carried = world.settle()
+    assert [(p.sender, p.to) for p in carried if p.says(Probe)] == [(3, 2)]
+    assert [(p.sender, p.to) for p in carried if p.says(Probed)] == [(2, 3)]
+    assert user.busy is True and holder.holds
+
+
+def test_a_probe_of_a_name_that_nobody_uses_asks_nobody() -> None:
+    world = World(3)
+    user = world.ask(3)
+    world[3].probe(user)
+    carried = world.settle()
+    assert said(carried, Probe) == 0
+    assert user.holds
+
+
+def test_a_waiter_is_in_the_way_of_a_probe() -> None:
+    """Not only a holder is: the waiter came first."""
+    world = World(3)
+    world.use(1, 2, 3, wanted=CLOCKED)
+    waiter, user = world.ask(1, wanted=CLOCKED), world.ask(2, wanted=CLOCKED)
+    world[2].probe(user)
+    world.deliver(*[p for p in world.collect() if p.to != 3])
+    world.deliver(*[p for p in world.collect() if p.to != 3])
+    assert waiter.waits and user.waits
+    assert user.busy is True
+
+
+def test_a_user_that_only_probes_is_in_nobodys_way() -> None:
+    world = World(2)
+    world.use(1, 2, wanted=CLOCKED)
+    users = {member: world.ask(member, wanted=CLOCKED) for member in (1, 2)}
+    for member, user in users.items():
+        world[member].probe(user)
+    world.settle()
+    assert all(user.busy is False or user.holds for user in users.values())
+    assert sum(user.holds for user in users.values()) == 1
+
+
+def test_a_probe_is_repeated_when_the_circle_is_formed_anew() -> None:
+    """A member that has just come in may be the one in the way."""
+    world = World(4)
+    world.use(1, 2)
+    holder = world.get(1)
+    user = world.ask(2)
+    world[2].probe(user)
+    world.collect()  # the probe is lost with the connection
+    newcomer = world.ask(3)
+    world[2].connected(1)
+    world.settle()
+    assert user.busy is True and holder.holds and newcomer.waits
+
+
+def test_a_probe_waits_for_no_member_that_is_out() -> None:
+    world = World(3)
+    world.use(1, 2, 3)
+    world.finish(world.get(1))
+    world.still.add(3)  # which does not answer
+    user = world.ask(2)
+    world[2].probe(user)
+    world.settle()
+    answered = user.busy is not None or user.holds
+    world.still.discard(3)
+    world.die(3)
+    world.settle()
+    assert not answered or user.holds
+    assert user.busy is False or user.holds
+
+
+@pytest.mark.parametrize("name", [f"n{i}" for i in range(6)])
+def test_that_a_name_is_used_in_another_way_comes_before_that_it_is_used(name: str) -> None:
+    """Whichever of the two answers, the home's or the holder's, comes first."""
+    world = World(3)
+    world.get(1, name, Demand(permits=2))
+    user = world.ask(2, name)
+    world[2].probe(user)
+    world.settle()
+    assert user.state is State.REFUSED and user.busy is None
+
+
+def test_a_probing_reader_finds_a_writer_in_its_way() -> None:
+    """The algorithm is switched for it all the same, and the writer holds on."""
+    world = World(2)
+    writer = world.get(1)
+    reader = world.ask(2, wanted=READ)
+    world[2].probe(reader)
+    world.settle()
+    assert reader.busy is True and writer.holds
+
+
+def test_a_probe_counts_permits() -> None:
+    world = World(3)
+    holders = [world.get(1, wanted=SEMAPHORE)]
+    second = world.ask(2, wanted=SEMAPHORE)
+    world[2].probe(second)
+    world.settle()
+    assert second.holds and not second.busy
+    holders.append(second)
+    third = world.ask(3, wanted=SEMAPHORE)
+    world[3].probe(third)
+    world.settle()
+    assert third.busy is True and third.waits
+
+
+# Asking again
+
+
+def test_a_node_asks_again_only_a_turn_later() -> None:
+    """In between it has heard what others want."""
+    world = World(2, hand_overs=1)
+    world.use(1, 2)
+    first, second = world.ask(1), world.ask(1)
+    world.settle()
+    other = world.ask(2)
+    world.carry()
+    world.release(first)
+    assert second.waits
+    world[1].turn()
+    world.carry()
+    assert other.holds and second.waits
+
+
+def test_local_users_ask_for_as_many_permits_as_they_are() -> None:
+    world = World(2)
+    wanted = demand("raymond-k", 3)
+    users = [world.ask(2, wanted=wanted) for _ in range(2)]
+    world.settle()
+    assert all(user.holds for user in users)
+    lock = world.lock(2)
+    assert sum(slot.here for slot in lock.slots) == 2
+    assert not any(slot.asking for slot in lock.slots)

@@ -1,0 +1,325 @@
+"""Whoever comes to a member's socket and is no member does no harm to locks in use."""
+
+import asyncio
+import os
+import resource
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import peerlock
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.api.tasks import LockNode
+from peerlock.core.peer import RemoteError
+from peerlock.node.locks import Waiter
+from peerlock.node.node import Node
+from peerlock.node.terms import Demand, Terms
+from peerlock.node.views import Member, View
+from peerlock.node.wire import MESSAGES, Batch, Epoch, Open, Report, ToPeer
+from peerlock.runtime.codec import (
+    GREETING,
+    LENGTH,
+    MOST_BYTES,
+    VERSION,
+    Ask,
+    Frame,
+    Hello,
+    Refusal,
+    Seen,
+    decode,
+    encode,
+)
+from peerlock.runtime.door import MOST
+from tests.support.loops import delivered, on_each_loop, until
+
+
+@asynccontextmanager
+async def in_use(cluster: str) -> AsyncIterator[LockNode]:
+    """Two nodes that pass a lock to and fro all the time, and hold another."""
+    async with peerlock.join(cluster) as a, peerlock.join(cluster) as b:
+        await delivered(a, b)
+        entries = 0
+
+        async def work(node: LockNode) -> None:
+            nonlocal entries
+            while True:
+                async with node.lock("x"):
+                    entries += 1
+                await asyncio.sleep(0)
+
+        tasks = [asyncio.create_task(work(node)) for node in (a, b)]
+        grant = await b.lock("held").acquire()
+        try:
+            yield a
+            so_far = entries
+            await until(lambda: entries > so_far + 50 or any(t.done() for t in tasks))
+            assert not any(task.done() for task in tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        assert not grant.is_lost
+        with pytest.raises(peerlock.WouldBlock):
+            await a.lock("held").try_acquire()
+        grant.release()
+        async with a.lock("held", timeout=5):
+            pass
+        assert a.statistics().lost == b.statistics().lost == 0
+        assert len(a.host.node.view.members) == 2
+
+
+async def refused(node: LockNode, data: bytes) -> None:
+    """It is read, and the connection is ended from over there."""
+    reader, writer = await asyncio.open_unix_connection(node.host.address)
+    try:
+        writer.write(data)
+        assert await reader.read() == b""
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    finally:
+        writer.close()
+
+
+HERE = View(2**40, (Member(1, "/nowhere", 1),))
+
+
+def foreign(node: LockNode) -> dict[str, bytes]:
+    me = node.host.node.me
+    return {
+        "text": b"GET / HTTP/1.1\r\n\r\n",
+        "random": secrets.token_bytes(5000),
+        "a huge length": (2**32 - 1).to_bytes(LENGTH, "big"),
+        "another cluster": encode(Hello(VERSION, "another", me)),
+        "no cluster": encode(Ask(VERSION, "")),
+        "a view at once": encode(Seen(HERE)),
+        "a batch at once": encode(Batch(me, 1, 1, 0, 0, 0, (Open(1, "x", Demand(), 0.0),))),
+        "an empty frame": (0).to_bytes(LENGTH, "big"),
+    }
+
+
+@on_each_loop
+async def test_garbage_and_what_is_meant_for_others_is_refused(cluster: str) -> None:
+    async with in_use(cluster) as node:
+        before = node.host.node.view
+        for what, data in foreign(node).items():
+            await refused(node, data)
+            assert node.host.node.view == before, what
+        assert node.host.door.strangers == len(foreign(node))
+
+
+@on_each_loop
+async def test_who_says_nothing_or_half_of_it_is_borne(cluster: str) -> None:
+    whole = encode(Hello(VERSION, "another", 1))
+    async with in_use(cluster) as node:
+        writers = []
+        for data in (b"", b"\0", whole[:3], whole[:10], GREETING.to_bytes(LENGTH, "big")):
+            _, writer = await asyncio.open_unix_connection(node.host.address)
+            writer.write(data)
+            writers.append(writer)
+        await until(lambda: len(node.host.door) == len(writers))
+    for writer in writers:
+        writer.close()
+
+
+@on_each_loop
+async def test_a_stranger_cannot_make_a_member_keep_much(cluster: str) -> None:
+    """A frame that is longer than a greeting is refused before it has come."""
+    async with in_use(cluster) as node:
+        for size in (GREETING + 1, MOST_BYTES):
+            await refused(node, size.to_bytes(LENGTH, "big") + b"\x91" * size)
+        await until(lambda: not len(node.host.door))
+
+
+OTHERS = {
+    "an older member": encode(Hello(1, "", 5)),
+    "a newer one that asks": encode(Ask(VERSION + 1, "")),
+    "one whose greeting is longer than ours": (10_000).to_bytes(LENGTH, "big")
+    + encode(Hello(1, "", 5))[LENGTH:],
+}
+
+
+@pytest.mark.parametrize("who", OTHERS)
+@on_each_loop
+async def test_another_version_is_told_so_on_both_sides(cluster: str, who: str) -> None:
+    async with in_use(cluster) as node:
+        told = await answer(node, OTHERS[who])
+        assert isinstance(told, Refusal)
+        assert told.version == VERSION
+        await until(lambda: not len(node.host.door))
+        assert node.host.door.strangers == 1
+        version = OTHERS[who][LENGTH + 2]
+        older = "it" if version < VERSION else "this member"
+        assert str(node.host.trouble) == (
+            f"cannot talk with a peer: it speaks protocol version {version}, this member "
+            f"speaks {VERSION}: upgrade {older}"
+        )
+
+
+async def answer(node: LockNode, data: bytes) -> Frame:
+    reader, writer = await asyncio.open_unix_connection(node.host.address)
+    try:
+        writer.write(data)
+        return decode((await reader.read())[LENGTH:])
+    finally:
+        writer.close()
+
+
+def test_a_refusal_says_which_side_to_upgrade() -> None:
+    assert Refusal(VERSION, "busy").reason == "busy"
+    assert Refusal(VERSION + 1, "").reason.endswith("upgrade this member")
+    assert Refusal(VERSION - 1, "").reason.endswith("upgrade it")
+
+
+async def come_and_go(node: LockNode, number: int) -> None:
+    for _ in range(number):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.setblocking(False)
+            try:
+                stranger.connect(node.host.address)
+            except BlockingIOError:  # so many wait already
+                await asyncio.sleep(0)
+
+
+async def come_and_stay(node: LockNode, number: int) -> None:
+    strangers: list[socket.socket] = []
+    try:
+        while len(strangers) < number:
+            stranger = socket.socket(socket.AF_UNIX)
+            stranger.setblocking(False)
+            strangers.append(stranger)
+            try:
+                stranger.connect(node.host.address)
+            except BlockingIOError:
+                await asyncio.sleep(0)
+        await until(lambda: node.host.door.strangers > 0)
+        assert len(node.host.door) <= MOST + 1  # one of them, in another thread, just now
+        async with peerlock.join(address_of(node)) as late, late.lock("x", timeout=10):
+            pass  # members get through
+    finally:
+        for stranger in strangers:
+            stranger.close()
+
+
+def address_of(node: LockNode) -> str:
+    return f"sqlite://{node.host.engine.path}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("how", [come_and_go, come_and_stay])
+@on_each_loop
+async def test_thousands_of_connections_are_borne(
+    cluster: str, how: Callable[[LockNode, int], Awaitable[None]]
+) -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    number = min(2000, soft // 2)
+    async with in_use(cluster) as node:
+        await how(node, number)
+        await until(lambda: len(node.host.door) <= MOST)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@on_each_loop
+async def test_another_user_is_not_heard(cluster: str) -> None:
+    """Although he has got into the directory."""
+    async with in_use(cluster) as node:
+        folder = Path(node.host.address).parent
+        folder.chmod(0o755)
+        folder.parent.chmod(0o755)
+        Path(node.host.address).chmod(0o777)
+        asked = encode(Ask(VERSION, node.host.engine.cluster))
+        text = (
+            "import os, socket, sys\n"
+            "os.setgid(12345); os.setuid(12345)\n"
+            "s = socket.socket(socket.AF_UNIX); s.settimeout(10)\n"
+            f"s.connect({node.host.address!r})\n"
+            "try:\n"
+            f"    s.sendall({asked!r}); print(s.recv(100))\n"
+            "except ConnectionError:\n"
+            "    print(b'')\n"
+        )
+        process = await asyncio.create_subprocess_exec(
+            "python3", "-c", text, stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await process.communicate()
+        folder.chmod(0o700)
+        assert said == b"b''\n"
+
+
+# A member who talks nonsense
+
+ODD = [a for a in CATALOGUE if a.serves]
+small = st.integers(-1, 6)
+few_names = st.sampled_from(["x", "y", "z"])
+plausible = st.builds(
+    Terms,
+    st.sampled_from([a.name for a in ODD]),
+    st.sampled_from([0, 0, 1, 2]),
+    st.booleans(),
+    st.integers(-1, 3),
+)
+wishes = st.builds(
+    Demand, st.sampled_from(["", "raymond", "raymond-k"]), st.integers(0, 3), st.booleans()
+)
+
+
+@st.composite
+def odd_contents(draw: st.DrawFn) -> Any:
+    kind = draw(st.sampled_from(draw(st.sampled_from(ODD)).peer.messages))
+    values: list[Any] = []
+    for hint in get_type_hints(kind).values():
+        if hint is bool:
+            values.append(draw(st.booleans()))
+        elif hint is int:
+            values.append(draw(small))
+        elif hint == tuple[int, ...]:
+            values.append(tuple(draw(st.lists(small, max_size=4))))
+        else:
+            values.append(tuple(draw(st.lists(st.sampled_from("RNEH"), max_size=4))))
+    return kind(*values)
+
+
+epochs = st.builds(Epoch, small, small)
+circles = st.lists(small, max_size=4).map(tuple)
+reports = st.builds(Report, few_names, epochs, st.booleans(), plausible, circles)
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: small,
+    float: st.sampled_from([-1.0, 0.0, 1e300, float("nan")]),
+    str: few_names,
+    Demand: wishes,
+    Terms: plausible,
+    Epoch: epochs,
+    tuple[int, ...]: circles,
+    tuple[tuple[int, ...], ...]: st.lists(circles, max_size=2).map(tuple),
+    tuple[Report, ...]: st.lists(reports, max_size=3).map(tuple),
+    Any: odd_contents(),
+}
+
+
+def odd(kind: Any) -> st.SearchStrategy[Any]:
+    return st.builds(kind, *(VALUES[hint] for hint in get_type_hints(kind).values()))
+
+
+odd_messages = st.one_of(*map(odd, MESSAGES), odd(ToPeer), odd(ToPeer))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(odd_messages, max_size=12), st.integers(0, 1))
+def test_a_member_who_talks_nonsense_crashes_nobody(said: list[Any], rank: int) -> None:
+    now = 0.0
+    node = Node(lambda: now)
+    node.see(View(1, tuple(Member(i, f"/{i}", i) for i in (1, 2, 3))), me=1 + rank)
+    for name, wanted in (("x", Demand()), ("y", Demand("", 2)), ("z", Demand("", 0, True))):
+        node.acquire(name, Waiter(wanted))
+    other = 2 - rank
+    for number, message in enumerate(said, 1):
+        with suppress(RemoteError):
+            node.receive(other, Batch(1 + rank, 1, number, 0, 0, 0, (message,)))
+        node.turn()
+        node.drain()
