@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
 
-.PHONY: demo tour test test-slow mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
+.PHONY: demo tour test test-quick test-slow mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     index reproduce soak chaos clean
 
 demo: .venv/ready
@@ -22,6 +22,12 @@ test: .venv/ready
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not slow'
+
+# A sample for daily work, in about a minute: tests/slow.py says what is left out.
+test-quick: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' --quick
 
 # The tests that take several seconds each: tests/slow.py.
 test-slow: .venv/ready

@@ -2,6 +2,7 @@
 
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from peerlock.membership.memory import CLUSTERS
 from peerlock.membership.place import VARIABLE
-from tests.slow import SLOW
+from tests.slow import LONG, QUICK_CASES, SLOW
 from tests.support.commands import peerlock
 from tests.support.engines import leases_clock, one, path, two
 
@@ -21,7 +22,30 @@ EVERYTHING = 10_000  # tests, and more
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="a sample: see tests/slow.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_slow(items)
+    if config.getoption("quick"):
+        leave_out(config, items)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long; and of one test with many parameters all but the first cases."""
+    cases: Counter[str] = Counter()
+    kept, left = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        long = test.removeprefix("tests/").startswith(LONG)
+        (left if long or cases[test] > QUICK_CASES else kept).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
+
+
+def mark_slow(items: list[pytest.Item]) -> None:
     slow = {f"tests/{file}::{test}" for file, tests in SLOW.items() for test in tests}
     unused = set(slow)
     for item in items:

@@ -1,4 +1,26 @@
-"""Tests that take several seconds each: `make test-slow` has them, `make test` has not."""
+"""Which tests are left out, and where.
+
+SLOW: they take several seconds each.  `make test-slow` has them, `make test` has not.
+LONG: real servers, real processes, whole searches.  `make test-quick` has none of them, and
+of a test with many parameters only the first cases; `make test` has all.
+"""
+
+QUICK_CASES = 2
+
+LONG = (
+    "api/test_processes.py",
+    "checker/test_node_schedules.py",
+    "cli/test_like_flock.py",
+    "cli/test_lock_cli.py",
+    "house/test_chaos.py",
+    "house/test_docs.py",
+    "lab/test_own_algorithm.py",
+    "lab/test_reproduce.py",
+    "membership/test_etcd",
+    "monitoring/test_serve.py",
+    "runtime/test_tcp.py",
+    "simulator/test_cluster.py",
+)
 
 SLOW = {
     "algorithms/test_mishra_srimani_coordinator.py": (
