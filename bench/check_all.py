@@ -159,6 +159,7 @@ ROWS = (
     Row("chaudhuri-91", 5, 1),
     Row("nishio-li-manning", 2, 3),
     Row("nishio-li-manning", 3, 1),
+    Row("nishio-li-manning-apart", 2, 1),
     Row("ricart-agrawala-implicit", 3, 2),
     Row("ricart-agrawala-implicit", 4, 1),
     Row("ricart-agrawala-implicit-broadcast", 3, 2),

@@ -46,6 +46,7 @@ SPECIAL = {
     "naimi-trehel": "-n 5 --schedule 2@0,4@0.5,3@1,5@8",
     "naimi-trehel-failures": "-n 4 --schedule 2@0,3@6 --crash 2@3.2",
     "nishio-li-manning": "-n 3 --schedule 2@0,3@1 --loss 0.1 --seed 7",
+    "nishio-li-manning-apart": "-n 3 --schedule 2@0,3@6 --crash 2@8-20",
     "neilsen-mizuno": "-n 6 --topology tree --schedule 4@0,6@0.5,2@1",
     "raymond": "-n 7 --schedule 4@0,7@0.5,2@1",
     "raymond-recovery": "-n 4 --schedule 2@0,3@6 --crash 2@8-20",

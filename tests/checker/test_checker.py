@@ -322,6 +322,8 @@ TOO_LARGE = {  # for a naive search
     ("mishra-srimani-coordinator", True, 3),
     ("nishio-li-manning", False, 3),
     ("nishio-li-manning", True, 3),
+    ("nishio-li-manning-apart", False, 3),
+    ("nishio-li-manning-apart", True, 3),
     ("raymond-echo", False, 3),
     ("raymond-echo", True, 3),
     ("raymond-k", False, 3),

@@ -107,6 +107,13 @@ SENSIBLE_IN = {
     ("majority", "down"),
     ("weighted-majority", "down"),
     ("nishio-li-manning", "token_missing"),
+    ("nishio-li-manning-apart", "token_missing"),
+    ("nishio-li-manning-apart", "ack"),  # to what was proposed before a failure
+    ("nishio-li-manning-apart", "nack"),
+    ("nishio-li-manning-apart", "recover"),
+    ("nishio-li-manning-apart", "state"),  # told again
+    ("nishio-li-manning-apart", "leave"),
+    ("nishio-li-manning-apart", "farewell"),  # said again
     *(("naimi-trehel-failures", snake(m)) for m in NaimiTrehelFailures.messages),
     *(("mishra-srimani", snake(m)) for m in MishraSrimani.messages),  # late, if not wrong
     *(("mishra-srimani-coordinator", snake(m)) for m in MishraSrimani.messages),

@@ -35,7 +35,7 @@ Where this file departs from the survey, and why:
     leave a remainder of i when divided by N.  So of several that propose at a time the
     highest succeeds, where equal ones would stop each other again and again.
   * A REQUEST does not say to whom it goes; its receiver knows.
-  * Recovery from a controller that has lost its memory is not told and not there.
+  * Recovery from a controller that has lost its memory is in `nishio-li-manning-apart`.
 """
 
 from __future__ import annotations

@@ -25,9 +25,7 @@ A disagreement counts as explained only if the explanation predicts a value and 
 is what was measured. The tables of the survey and of the lecture have no delays, so none
 are compared.
 
-Each item names the words that it tests; what no paper says is left out. Not reproduced,
-as it is not built here: of Nishio, Li and Manning's algorithm the failures of a processor
-apart from its controller, and the insertion and removal of nodes."""
+Each item names the words that it tests; what no paper says is left out."""
 
 
 def page(findings: Sequence[Finding], figures: str | None = None) -> str:
