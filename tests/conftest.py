@@ -35,7 +35,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long; and of one test with many parameters all but the first cases."""
     cases: Counter[str] = Counter()
-    kept, left = [], []
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
     for item in items:
         test = item.nodeid.partition("[")[0]
         cases[test] += 1

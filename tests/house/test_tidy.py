@@ -114,6 +114,24 @@ def test_every_folder_is_a_layer_that_is_known() -> None:
     assert {layer_of(path) for path in SOURCES} - {""} <= set(LAYERS)
 
 
+TESTS = ROOT / "tests"
+BESIDE_LAYERS = {"chaos", "golden", "house", "support", "transcripts"}
+
+
+def test_tests_have_rooms_that_mirror_the_layers() -> None:
+    rooms = {path.name for path in TESTS.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert rooms - BESIDE_LAYERS <= set(LAYERS)
+    assert not list(TESTS.glob("test_*.py"))
+
+
+def test_no_test_imports_from_another() -> None:
+    for path in TESTS.rglob("*.py"):
+        found = re.findall(
+            r"^(?:from|import) tests[\w.]*\.test_\w+", path.read_text(), re.M
+        )
+        assert not found, path
+
+
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
 def test_every_algorithm_opens_with_its_card(entry: object) -> None:
     shown = card(entry)  # type: ignore[arg-type]
