@@ -52,22 +52,30 @@ def test_another_seed_is_another_run() -> None:
 
 
 PRINT_TRACES = """
-from itertools import islice
+from contextlib import suppress
+from peerlock.simulator import simulation
 from peerlock.simulator.load import Level
 from peerlock.simulator.network import Crash, Network
 from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.simulator.judge import Violation
 
+class Enough(Exception):
+    pass
+
+def end_it(entries):  # some never end by themselves
+    if len(trace) > 3000:
+        raise Enough
+
+simulation.EVENTS_PER_TURN = 1000
 for entry in CATALOGUE:
     network = Network(fifo=entry.fifo, loss=0.01, duplication=0.02, crashes=(Crash(2, 9),))
     for chosen in (None, network):
-        trace = empty_trace(Scenario(entry.name, 6))
-        try:
-            Simulation(Scenario(entry.name, 6, 20, Level(0.4), chosen, seed=3), trace).run()
-        except Violation:
-            pass
-        for step in islice(trace, 3000):  # some never end by themselves
+        scenario = Scenario(entry.name, 6, 20, Level(0.4), chosen, seed=3)
+        trace = empty_trace(scenario)
+        with suppress(Violation, Enough):
+            Simulation(scenario, trace).run(end_it)
+        for step in trace:
             print(step)
 """
 
