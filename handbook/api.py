@@ -62,54 +62,27 @@ lines of a trace.
 # The classes of both faces, and what users may use of each, in this order.
 SURFACE = {
     "LockNode": ("lock", "locks", "semaphore", "statistics", "leave", "keeps_us_in"),
-    "Lock": ("acquire", "try_acquire", "release", "locked"),
+    "Lock": ("name", "acquire", "try_acquire", "release", "locked"),
     "Grant": ("name", "fence", "is_lost", "lost", "release"),
 }
 
 # Public by name only: these connect the parts of peerlock.  A test looks for each of them.
 INTERNAL = {
-    "abandon",
     "arrivals",
-    "asked_at",
-    "cancel_owner_of",
-    "cancelled",
     "chosen",
-    "entered",
-    "expect",
     "faultless",
-    "has_lost",
     "idle_time",
-    "is_awaited",
     "left",
-    "must_be_granted",
     "must_make_sense",
     "of",
-    "on_granted",
-    "on_lost",
-    "on_probed",
-    "on_refused",
-    "others",
-    "over",
-    "probing",
     "quiet",
-    "release_grant",
     "separates",
-    "since",
-    "slot",
     "start",
-    "state",
-    "tell",
-    "until_settled",
-    "wait",
     "wishes",
 }
 
 # For what has no docstring or comment of its own.
 WORDS = {
-    "fence": "The number of this grant. It grows from grant to grant: a store can refuse "
-    "writes with a lower one.",
-    "name": "The name of the lock.",
-    "statistics": "What this node has counted so far.",
     "FORMATS": "The endings of file names that `draw` and `write` know.",
 }
 

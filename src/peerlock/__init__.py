@@ -6,15 +6,17 @@ event loop, and a lock loads nothing but what it needs.
 
 TYPE_CHECKING = False  # as in typing, whose import takes long
 if TYPE_CHECKING:
-    from peerlock.api import threads as sync
+    from peerlock import sync
     from peerlock.api.errors import (
         ClusterError,
         Conflict,
         Deadlock,
+        Error,
         Lost,
         NotHeld,
         NotOurs,
         Timeout,
+        UsageError,
         WouldBlock,
     )
     from peerlock.api.meeting import Reach
@@ -25,6 +27,7 @@ __all__ = [
     "ClusterError",
     "Conflict",
     "Deadlock",
+    "Error",
     "Grant",
     "Lock",
     "LockNode",
@@ -34,6 +37,7 @@ __all__ = [
     "Reach",
     "Statistics",
     "Timeout",
+    "UsageError",
     "WouldBlock",
     "join",
     "sync",
@@ -49,7 +53,7 @@ _HOMES = {
     "Reach": "peerlock.api.meeting",
     "Statistics": "peerlock.node.statistics",
     "join": "peerlock.api.tasks",
-    "sync": "peerlock.api.threads",
+    "sync": "peerlock.sync",
 }
 
 

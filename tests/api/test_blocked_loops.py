@@ -91,13 +91,13 @@ async def test_a_loop_that_is_blocked_for_a_lease_loses_what_it_holds_in_time(
         try:
             async with other.node.lock("x") as other.grant:
                 lost = other.grant.lost
-                on_lost = other.grant.on_lost
+                on_lost = other.grant._user.on_lost
 
                 def on_loss() -> None:
                     told.append(time.monotonic())
                     on_lost()
 
-                other.grant.on_lost = on_loss  # type: ignore[method-assign]
+                other.grant._user.on_lost = on_loss  # type: ignore[method-assign]
                 other.block()
                 assert other.grant.is_lost
                 assert await lost
@@ -113,7 +113,7 @@ async def test_a_loop_that_is_blocked_for_a_lease_loses_what_it_holds_in_time(
         async with node.lock("x", timeout=PATIENCE) as grant:
             assert time.monotonic() - told[0] > 0.9 * margin(LEASE)
             assert other.grant is not None
-            assert other.grant.state is State.LOST
+            assert other.grant._user.state is State.LOST
             assert grant.fence > other.grant.fence
         assert await other.result() == "'x' was lost while it was held"
         assert len(told) == 1

@@ -117,7 +117,7 @@ def test_a_handler_finds_that_the_lease_is_over(node: LockNode, on_signal: Insta
     def step() -> None:
         pure.renewed(pure.clock())
         signal.raise_signal(signal.SIGUSR1)
-        assert grant.state is grant.state.HOLDING
+        assert grant._user.state is grant._user.state.HOLDING
 
     node.host.step(step)
     assert said == [(True, True)]

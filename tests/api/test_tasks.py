@@ -18,6 +18,7 @@ import pytest
 
 import peerlock
 from peerlock.api.status import survey
+from peerlock.api.task_locks import User
 from peerlock.api.tasks import Grant, Lock, LockNode
 from peerlock.core.errors import UsageError
 from peerlock.node.knobs import Knobs
@@ -412,10 +413,10 @@ async def test_a_block_gives_back_what_it_got_and_not_what_its_body_acquired(
         semaphore = node.semaphore("s", 3)
         async with semaphore as ours:
             theirs = await semaphore.acquire()
-        assert (ours.state, theirs.state) == (State.RELEASED, State.HOLDING)
+        assert (ours._user.state, theirs._user.state) == (State.RELEASED, State.HOLDING)
         async with semaphore as ours:
             semaphore.release()
-            assert (ours.state, theirs.state) == (State.HOLDING, State.RELEASED)
+            assert (ours._user.state, theirs._user.state) == (State.HOLDING, State.RELEASED)
         await semaphore.acquire()
         async with AsyncExitStack() as stack:
             stack.push_async_exit(semaphore)
@@ -467,7 +468,7 @@ async def test_a_task_waits_for_a_permit_that_somebody_else_may_give_back(
                 assert not waiting.cancelled()
             with pytest.raises(peerlock.Conflict, match="with 2 permits, not 1"):
                 await a.semaphore("s", 1).acquire()
-            assert mine.state is State.HOLDING
+            assert mine._user.state is State.HOLDING
 
 
 @on_each_loop
@@ -634,7 +635,7 @@ async def test_what_is_nearly_right_is_made_right_and_harms_nobody(
     async with members(cluster, 2) as nodes:
         for node in nodes:
             lock = NEARLY_RIGHT[what](node)
-            assert [type(value) for value in lock.demand] == [str, int, bool]
+            assert [type(value) for value in lock._demand] == [str, int, bool]
             assert type(lock.name) is str
             async with lock:
                 assert list(node.host.node.locks) == ["odd"]
@@ -1211,8 +1212,8 @@ async def test_what_is_not_used_is_forgotten(cluster: str) -> None:
                 async with node.lock(f"x{i}"):
                     pass
         gc.collect()
-        assert not [g for g in gc.get_objects() if isinstance(g, Grant) and in_use(g)]
+        assert not [u for u in gc.get_objects() if isinstance(u, User) and in_use(u)]
 
 
-def in_use(grant: Grant) -> bool:
-    return grant.state in (State.HOLDING, State.WAITING)
+def in_use(user: User) -> bool:
+    return user.state in (State.HOLDING, State.WAITING)

@@ -361,8 +361,8 @@ def test_of_threads_that_share_a_handle_each_releases_his_own(node: LockNode) ->
     with semaphore as mine:
         second_is_in.set()
         assert thread.result() is None
-        assert grants[0].state.value == "released"
-        assert mine.state.value == "holding"
+        assert grants[0]._user.state.value == "released"
+        assert mine._user.state.value == "holding"
 
 
 # Loss
@@ -395,7 +395,7 @@ def test_who_loses_it_before_it_hears_of_the_grant_does_not_go_in(cluster: str) 
         waiting = Thread(node.lock("x").acquire)
         until(lambda: users(node) == 2)
         with node.host.guard:
-            pure.release(grant)
+            pure.release(grant._user)
             pure.lose_everything()
         assert isinstance(waiting.result(), peerlock.Lost)
 

@@ -134,7 +134,9 @@ class Worker:
             if grant is not None:
                 kind = "shared" if shared else "exclusive"
                 kind = f"permit {use.permits}" if use.permits else kind
-                self.note("grant", number, use.name, grant.fence, kind, at=grant.since)
+                self.note(
+                    "grant", number, use.name, grant.fence, kind, at=grant._user.since
+                )
                 grant.lost.add_done_callback(partial(self._told, grant))
                 await self._inside(use, grant, kind, store)
                 self._leave(grant)

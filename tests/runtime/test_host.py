@@ -71,7 +71,7 @@ async def test_a_step_that_ends_in_the_middle_is_followed_by_a_fresh_start(
 
         def unsound(sender: MemberId, batch: Any) -> None:
             pure.receive = sound  # type: ignore[method-assign]
-            pure.release(grant)
+            pure.release(grant._user)
             raise AssertionError("half of it is done")
 
         waiting = asyncio.create_task(other.lock("x").acquire())

@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from peerlock.api.beat import Beat
-from peerlock.api.errors import ClusterError
+from peerlock.api.errors import ClusterError, NotOurs
 from peerlock.api.loops import new_event_loop
 from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.host import Host
@@ -94,9 +94,7 @@ class Driver:
     def must_be_in_its_loop(self) -> None:
         loop = self.tasks_loop
         if loop is not None and asyncio.get_running_loop() is not loop:
-            raise RuntimeError(
-                "the node was joined in another event loop: join in this one"
-            )
+            raise NotOurs("the node was joined in another event loop: join in this one")
 
 
 class OwnThread(Driver):

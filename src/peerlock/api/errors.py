@@ -1,8 +1,8 @@
-"""The exceptions that users meet."""
+"""The exceptions that users meet, all of them `peerlock.Error`."""
 
 from __future__ import annotations
 
-from peerlock.core.errors import Deadlock
+from peerlock.core.errors import Deadlock, Error, UsageError
 from peerlock.membership.engine import ClusterError
 from peerlock.node.node import NotHeld
 
@@ -10,29 +10,32 @@ __all__ = [
     "ClusterError",
     "Conflict",
     "Deadlock",
+    "Error",
     "Lost",
     "NotHeld",
     "NotOurs",
     "Timeout",
+    "UsageError",
     "WouldBlock",
 ]
 
 
-class Timeout(TimeoutError):
+class Timeout(Error, TimeoutError):
     """The lock was not acquired in time; no request is left behind."""
 
 
-class WouldBlock(Exception):
+class WouldBlock(Error):
     """Another user holds the lock, and the caller did not want to wait."""
 
 
-class Conflict(ValueError):
+class Conflict(Error, ValueError):
     """The cluster uses this name on other terms: another algorithm, other permits."""
 
 
-class Lost(RuntimeError):
+class Lost(Error, RuntimeError):
     """The lock was lost while it was held: another process may hold it by now."""
 
 
-class NotOurs(RuntimeError):
-    """This node belongs to the parent process; join again in this one."""
+class NotOurs(Error, RuntimeError):
+    """This node belongs to the parent process, or to another event loop; join again in
+    this one."""

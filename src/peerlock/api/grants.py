@@ -20,46 +20,49 @@ if TYPE_CHECKING:
 # probes again.
 PROBE = 0.05
 
+WAITING = State.WAITING  # slow to look up before Python 3.12
 
-class Grant(Waiter):
-    """The right to be in the critical section, until it is released or lost."""
 
-    _handle: Handle
+class User(Waiter):
+    """A task or a thread that waits for a lock, and then holds it."""
+
+    # What every grant sets.  One is made for each, and slots make that a quarter faster.
+    __slots__ = ("demand", "fence", "handle", "lock", "owner", "slot", "state")
+
+    handle: Any
+    owner: Any
     _settled = False
     _error: Exception | None = None  # that it was settled with
 
-    def __repr__(self) -> str:
-        return f"<{self.state.value} grant of {self.name!r}, fence {self.fence}>"
+    def __init__(self, handle: Handle, owner: Any) -> None:
+        self.demand = handle._demand
+        self.handle = handle
+        self.owner = owner
+        self.state = WAITING
+        self.fence = 0
+        self.lock = self.slot = None
 
     @property
     def name(self) -> str:
-        return self._handle.name
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the lock is lost, also if only the clock of this process shows it."""
-        return self._handle.has_lost(self)
-
-    def release(self) -> None:
-        """Release it.  Raises Lost if it was lost, NotHeld if it was released before."""
-        self._handle.release_grant(self)
+        name: str = self.handle._name
+        return name
 
     # Called by the node
 
     def on_granted(self) -> None:
-        self._settle(None)
+        self.settle(None)
 
     def on_refused(self, why: str) -> None:
-        self._settle(Conflict(f"{self.name!r}: {why}"))
+        self.settle(Conflict(f"{self.name!r}: {why}"))
 
     def on_probed(self, busy: bool) -> None:
         if busy:
-            self._settle(WouldBlock(f"{self.name!r} is held by another user"))
+            self.settle(WouldBlock(f"{self.name!r} is held by another user"))
 
     def abandon(self) -> None:
-        self._settle(ClusterError("the node has left the cluster"))
+        self.settle(ClusterError("the node has left the cluster"))
 
-    def _settle(self, error: Exception | None) -> None:
+    def settle(self, error: Exception | None) -> None:
         if not self._settled:
             self._settled, self._error = True, error
             self._wake()
@@ -78,66 +81,116 @@ class Grant(Waiter):
             raise self._error
 
 
-class Handle:
+class Grant:
+    """The right to be in the critical section, until it is released or lost."""
+
+    __slots__ = ("_user",)
+
+    _user: User
+
+    def __init__(self, user: User) -> None:
+        self._user = user
+
+    def __repr__(self) -> str:
+        user = self._user
+        return f"<{user.state.value} grant of {user.name!r}, fence {user.fence}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the lock."""
+        return self._user.name
+
+    @property
+    def fence(self) -> int:
+        """The number of this grant. It grows from grant to grant: a store can refuse
+        writes with a lower one."""
+        return self._user.fence
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the lock is lost, also if only the clock of this process shows it."""
+        handle: Handle = self._user.handle
+        return handle._has_lost(self._user)
+
+    def release(self) -> None:
+        """Release it.  Raises Lost if it was lost, NotHeld if it was released before."""
+        self._user.handle._release_user(self._user)
+
+
+class Public:
+    """dir() lists what the class has: attributes of an object are internal."""
+
+    def __dir__(self) -> list[str]:
+        return dir(type(self))
+
+
+class Handle(Public):
     """A named lock or semaphore."""
 
     def __init__(
         self, driver: Driver, name: str, demand: Demand, timeout: float | None
     ) -> None:
-        self.name = name
-        self.demand = demand
-        self.timeout = plain_timeout(timeout)
+        self._name = name
+        self._demand = demand
+        self._timeout = plain_timeout(timeout)
         self._driver = driver
         self._host = driver.host
         self._pure = driver.host.node
         self._guard = driver.guard
+        self._take = self._pure.take
+        self._put_back = self._pure.put_back
+
+    @property
+    def name(self) -> str:
+        """The name of the lock."""
+        return self._name
 
     # For grants
 
-    def release_grant(self, grant: Any) -> None:
+    def _release_user(self, user: Any) -> None:
         raise NotImplementedError
 
-    def has_lost(self, grant: Grant) -> bool:
-        if grant.state is State.HOLDING:
+    def _has_lost(self, user: User) -> bool:
+        if user.state is State.HOLDING:
             try:
                 self._host.step(self._pure.check_lease)
             except Deadlock:  # in a signal handler, which must not disturb the step
                 if self._pure.clock() >= self._pure.deadline:
                     return True
-        return grant.state is State.LOST
+        return user.state is State.LOST
 
     # Steps of the node
 
-    def _ask(self, grant: Grant) -> None:
+    def _ask(self, user: User) -> None:
         self._host.must_be_in()
-        self._pure.acquire(self.name, grant)
+        self._pure.acquire(self._name, user)
 
-    def _give_back(self, grant: Grant) -> bool:
+    def _give_back(self, user: User) -> bool:
         """Whether it was held until now; otherwise it was lost."""
-        if grant.state is State.HOLDING:
+        if user.state is State.HOLDING:
             self._pure.check_lease()
-        if grant.state is State.LOST:
+        if user.state is State.LOST:
             return False
-        self._pure.release(grant)
+        self._pure.release(user)
         return True
 
-    def _withdraw(self, grant: Grant) -> None:
+    def _withdraw(self, user: User) -> None:
         """It is no longer wanted, in whatever state it is."""
-        if self._host.step(self._drop, grant):
+        if self._host.step(self._drop, user):
             self._driver.after_step()
 
-    def _drop(self, grant: Grant) -> bool:
-        if grant.state is not State.HOLDING:
-            return self._pure.give_up(grant)
-        self._pure.release(grant)
+    def _drop(self, user: User) -> bool:
+        if user.state is not State.HOLDING:
+            return self._pure.give_up(user)
+        self._pure.release(user)
         return True
 
     # In the node's loop
 
-    def _probe(self, grant: Grant) -> None:
+    def _probe(self, user: User) -> None:
         """Probe whether others hold it.  Repeated, because a new view discards answers."""
-        if grant.state is State.WAITING:
+        if user.state is State.WAITING:
             with self._guard:
-                self._pure.probe(grant)
-            self._host.loop.call_later(PROBE, self._probe, grant)
+                self._pure.probe(user)
+            self._host.loop.call_later(PROBE, self._probe, user)
         self._host.flush()

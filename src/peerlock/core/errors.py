@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class UsageError(ValueError):
+class Error(Exception):
+    """The base of all errors that peerlock raises for its users."""
+
+
+class UsageError(Error, ValueError):
     """An argument is invalid; the message says what to use instead, in one line."""
 
 
-class Deadlock(RuntimeError):
+class Deadlock(Error, RuntimeError):
     """A task or a thread would wait for itself: for a lock that it holds already, or, in a
     signal handler, for the call that the signal has interrupted."""
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from peerlock.core.errors import Error
 from peerlock.node.views import MemberId, View
 
 
-class ClusterError(RuntimeError):
+class ClusterError(Error, RuntimeError):
     """The membership of the cluster cannot be read or changed; the text says what to do."""
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
+from peerlock.core.errors import Error
 from peerlock.node.circles import NONSENSE, Circles
 from peerlock.node.fences import Fences
 from peerlock.node.knobs import Knobs
@@ -39,7 +40,7 @@ from peerlock.node.views import MemberId
 from peerlock.node.wire import Probe, Probed
 
 
-class NotHeld(RuntimeError):
+class NotHeld(Error, RuntimeError):
     """The lock is not held: it never was, was released before, or is lost."""
 
 

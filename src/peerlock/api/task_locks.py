@@ -1,0 +1,301 @@
+"""A named lock for tasks, its users and its grants."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import current_task
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from peerlock.api import grants
+from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
+from peerlock.api.forks import belongs_here
+from peerlock.api.leaving import twin
+from peerlock.api.names import plain_timeout
+from peerlock.node.locks import State
+from peerlock.node.terms import Demand
+
+if TYPE_CHECKING:
+    from peerlock.api.tasks import LockNode
+
+
+new = object.__new__
+
+
+class User(grants.User):
+    """A task that waits for a lock, and then holds it."""
+
+    handle: Lock
+    _future: asyncio.Future[None] | None = None
+    lost: asyncio.Future[bool] | None = None  # for those that asked for it
+    cancelled = False  # peerlock cancelled the owner, because the lock was lost
+
+    # Called by the node, in any thread
+
+    def on_lost(self) -> None:
+        if self.lost is not None or self.handle._cancel_on_loss:
+            self.handle._tell(self._tell_loss)
+
+    def _wake(self) -> None:
+        if self._future is not None:
+            self.handle._tell(self._wake_task)
+
+    # Called by the handle, in the loop of the tasks
+
+    def until_settled(self) -> asyncio.Future[None] | None:
+        """None if it is settled.  Under the guard, so that it is not settled meanwhile."""
+        if not self._settled:
+            self._future = asyncio.get_running_loop().create_future()
+        return self._future
+
+    @property
+    def is_awaited(self) -> bool:
+        return self._future is not None and not self._future.done()
+
+    def over(self) -> None:
+        if self.lost is not None and not self.lost.done():
+            self.lost.set_result(False)
+
+    def _wake_task(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+    def _tell_loss(self) -> None:
+        if self.lost is not None and not self.lost.done():
+            self.lost.set_result(True)
+        if self.owner is not None and self.handle._cancel_on_loss:
+            self.handle._cancel_owner_of(self, self.owner)
+
+
+class Grant(grants.Grant):
+    """The right to be in the critical section, until it is released or lost."""
+
+    __slots__ = ()
+
+    _user: User
+
+    @property
+    def lost(self) -> asyncio.Future[bool]:
+        """A future: its result is True as soon as the lock is lost, False if it is
+        released."""
+        user = self._user
+        if user.lost is None or user.lost.cancelled():
+            user.lost = asyncio.get_running_loop().create_future()
+            if user.state is not State.HOLDING:
+                user.lost.set_result(self.is_lost)
+        return user.lost
+
+
+class Lock(grants.Handle):
+    """A named lock or semaphore.  Tasks may share it, and use it any number of times."""
+
+    def __init__(
+        self,
+        node: LockNode,
+        name: str,
+        demand: Demand,
+        timeout: float | None = None,
+        cancel_on_loss: bool = False,
+    ) -> None:
+        super().__init__(node.driver, name, demand, timeout)
+        self._cancel_on_loss = cancel_on_loss
+        self._entered: list[User] = []  # by `async with`, which releases them
+        self._acquired: list[User] = []  # by `acquire`; the same task releases them
+        self._twin = twin(self)
+        self._node = node  # so that it is not forgotten as long as this handle is used
+
+    def __repr__(self) -> str:
+        kind = "semaphore" if self._demand.permits else "lock"
+        return f"<peerlock {kind} {self._name!r}>"
+
+    def locked(self) -> bool:
+        """Whether a task holds the lock through this object."""
+        held = self._entered + self._acquired
+        return any(user.state is State.HOLDING for user in held)
+
+    async def __aenter__(self) -> Grant:
+        user = User(self._twin, current_task(self._driver.tasks_loop))
+        guard = self._guard
+        try:  # like `with`, in half the time
+            guard.acquire()
+            taken = self._take(self._name, user)
+        finally:
+            guard.release()
+        if not taken:
+            await self._wait(user, self._timeout)
+        self._entered.append(user)
+        grant = new(Grant)  # like Grant(user), in half the time
+        grant._user = user
+        return grant
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        held = self._entered
+        if len(held) == 1 and not self._acquired:
+            user = held.pop()  # the only one
+        else:
+            try:
+                user = self._mine(held, self._acquired)
+            except NotHeld:
+                if error is None:
+                    raise
+                return
+        guard = self._guard
+        try:  # like `with`, in half the time
+            guard.acquire()
+            put_back = self._put_back(user)
+        finally:
+            guard.release()
+        if put_back:
+            if user.lost is not None:
+                user.over()
+        elif user.state is State.HOLDING and self._host.step(self._give_back, user):
+            user.over()
+            self._driver.after_step()
+        elif user.state is State.LOST:
+            await self._out_of_a_lost_lock(user, error)
+
+    async def acquire(self, timeout: float | None = None) -> Grant:
+        """Acquire the lock.
+
+        Raises Timeout if it is not acquired within `timeout` seconds; 0 acquires it only if
+        it is free.  Without a timeout, that of the lock counts.
+        """
+        timeout = self._timeout if timeout is None else plain_timeout(timeout)
+        return await self._acquire(timeout)
+
+    async def try_acquire(self) -> Grant:
+        """Acquire the lock if no other user holds it or waits for it.
+
+        Raises WouldBlock otherwise.
+        """
+        return await self._acquire(None, probe=True)
+
+    def release(self) -> None:
+        """Release what this task has acquired.  Raises NotHeld if it holds nothing."""
+        self._release(self._mine(self._acquired, self._entered))
+
+    # For grants
+
+    def _release_user(self, user: User) -> None:
+        for held in (self._acquired, self._entered):
+            if user in held:
+                held.remove(user)
+        self._release(user)
+
+    def _tell(self, work: Callable[[], None]) -> None:
+        self._driver.tell(work)
+
+    def _cancel_owner_of(self, user: User, owner: asyncio.Task[Any]) -> None:
+        if user not in self._entered and user not in self._acquired:
+            return  # it has not entered yet, or has left already
+        if current_task() is owner:
+            # It has just noticed, and may leave by itself before it waits again.
+            asyncio.get_running_loop().call_soon(self._cancel_owner_of, user, owner)
+        else:
+            user.cancelled = owner.cancel(f"lost {self._name!r}")
+
+    # Inside
+
+    async def _acquire(self, timeout: float | None, probe: bool = False) -> Grant:
+        user = User(self._twin, current_task(self._driver.tasks_loop))
+        with self._guard:
+            taken = self._take(self._name, user)
+        if not taken:
+            await self._wait(user, timeout, probe)
+        self._acquired.append(user)
+        return Grant(user)
+
+    async def _wait(self, user: User, timeout: float | None, probe: bool = False) -> None:
+        belongs_here(self._host)
+        self._driver.must_be_in_its_loop()
+        self._must_not_wait_for_itself(user)
+        try:
+            future = self._host.step(self._ask_and_wait, user)
+            if future is not None and (probe or timeout == 0):
+                self._driver.soon(self._probe, user)
+            else:
+                self._driver.after_step()
+            if future is not None and timeout:
+                async with asyncio.timeout(timeout):
+                    await future
+            elif future is not None:
+                await future
+            user.must_be_granted()
+        except BaseException as error:
+            self._withdraw(user)
+            if timeout is not None and isinstance(error, TimeoutError | WouldBlock):
+                raise Timeout(
+                    f"could not acquire {self._name!r} within {timeout:g} s"
+                ) from None
+            raise
+        if user.state is State.LOST:
+            raise Lost(f"{self._name!r} was lost as soon as it was granted")
+
+    def _ask_and_wait(self, user: User) -> asyncio.Future[None] | None:
+        self._ask(user)
+        return user.until_settled()
+
+    def _release(self, user: User) -> None:
+        with self._guard:
+            put_back = self._put_back(user)
+        if put_back:
+            user.over()
+            return
+        if not self._host.step(self._give_back, user):
+            if not self._still_cancelled(user):
+                raise Lost(f"{self._name!r} was lost while it was held")
+            return
+        user.over()
+        self._driver.after_step()
+
+    def _must_not_wait_for_itself(self, user: User) -> None:
+        if user.owner is None:
+            return
+        with self._guard:
+            lock = self._pure.locks.get(self._name)
+            holders = list(lock.holders) if lock else []
+        mine = [h for h in holders if isinstance(h, User) and h.owner is user.owner]
+        if mine and not self._demand.permits:
+            raise Deadlock(f"this task already holds {self._name!r}")
+        # A task may acquire permits for its workers, and wait until one is released.
+        stuck = [h for h in mine if h.demand == self._demand and h in h.handle._entered]
+        if stuck and len(stuck) == self._demand.permits:
+            raise Deadlock(f"this task already holds all permits of {self._name!r}")
+
+    def _mine(self, first: list[User], then: list[User]) -> User:
+        """The last grant of this task in these lists, which is removed from its list."""
+        me = current_task(self._driver.tasks_loop)
+        for held in (first, then):
+            for i in range(len(held) - 1, -1, -1):
+                if held[i].owner is me:
+                    return held.pop(i)
+        raise NotHeld(f"this task does not hold {self._name!r}")
+
+    async def _out_of_a_lost_lock(self, user: User, error: BaseException | None) -> None:
+        if not user.cancelled:
+            if error is None:
+                raise Lost(f"{self._name!r} was lost while it was held")
+            return
+        if not isinstance(error, asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):  # it may still be pending
+                await asyncio.sleep(0)
+        if self._still_cancelled(user):
+            if error is None:
+                raise asyncio.CancelledError
+        elif error is None or isinstance(error, asyncio.CancelledError):
+            raise Lost(f"{self._name!r} was lost, and the body was cancelled") from error
+
+    def _still_cancelled(self, user: User) -> bool:
+        """Whether others have cancelled this task, too; our own cancellation ends here."""
+        task = current_task()
+        if task is None or not user.cancelled or task is not user.owner:
+            return False
+        user.cancelled = False
+        return task.uncancel() > 0

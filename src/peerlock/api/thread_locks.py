@@ -1,0 +1,247 @@
+"""A named lock for threads, its users and its grants."""
+
+from __future__ import annotations
+
+import threading
+from _thread import allocate_lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from peerlock.api import grants
+from peerlock.api.errors import Deadlock, Lost, NotHeld, NotOurs, Timeout, WouldBlock
+from peerlock.api.forks import belongs_here
+from peerlock.api.leaving import twin
+from peerlock.api.signals import Loss, must_not_be_in_a_step
+from peerlock.core.errors import UsageError
+from peerlock.node.locks import State
+from peerlock.node.terms import Demand
+
+if TYPE_CHECKING:
+    from peerlock.api.threads import LockNode
+
+
+def must_be_timeout(blocking: bool, timeout: float) -> None:
+    """Raises what threading.Lock raises, with the same texts."""
+    if not blocking:
+        raise UsageError("can't specify a timeout for a non-blocking call")
+    if not timeout >= 0:
+        raise UsageError("timeout value must be a non-negative number")
+    if timeout > threading.TIMEOUT_MAX:
+        raise OverflowError("timeout value is too large")
+
+
+class Current(threading.local):
+    """The calling thread; unlike its number, this object is not reused when it ends."""
+
+    def __init__(self) -> None:
+        self.thread = object()
+
+
+CURRENT = Current()
+
+
+new = object.__new__
+
+
+class User(grants.User):
+    """A thread that waits for a lock, and then holds it."""
+
+    handle: Lock
+    _gate: Any = None  # closed until it is settled
+    lost: Loss | None = None  # for those that asked for it
+    entered = False  # of a semaphore, by `with`: the same thread releases it
+
+    # Called by the node, in any thread
+
+    def on_lost(self) -> None:
+        if self.lost is not None:
+            self.lost.set()
+
+    def _wake(self) -> None:
+        if self._gate is not None:
+            self._gate.release()
+
+    # Called by the handle
+
+    def expect(self) -> None:
+        self._gate = allocate_lock()
+        self._gate.acquire()
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it was settled in time; -1 waits without limit."""
+        settled = bool(self._gate.acquire(timeout=timeout))
+        if settled:
+            self.must_be_granted()
+        return settled
+
+
+class Grant(grants.Grant):
+    """The right to be in the critical section, until it is released or lost."""
+
+    __slots__ = ()
+
+    _user: User
+
+    @property
+    def lost(self) -> threading.Event:
+        """An event that is set as soon as the lock is lost; a thread may wait for it."""
+        user = self._user
+        event: Loss = user.lost or vars(user).setdefault("lost", Loss())
+        if self.is_lost:
+            event.set()
+        return event
+
+
+class Lock(grants.Handle):
+    """A named lock or semaphore, with the methods of threading.Lock.
+
+    A thread may release what another thread has acquired through the same object.
+    """
+
+    def __init__(
+        self, node: LockNode, name: str, demand: Demand, timeout: float | None = None
+    ) -> None:
+        super().__init__(node.driver, name, demand, timeout)
+        self._held: list[User] = []
+        self._twin = twin(self)
+        self._node = node  # so that it is not forgotten as long as this handle is used
+
+    def __repr__(self) -> str:
+        state = "locked" if self.locked() else "unlocked"
+        return f"<{state} peerlock.sync.Lock object {self._name!r} at {id(self):#x}>"
+
+    def locked(self) -> bool:
+        """Whether it is held through this object."""
+        return any(user.state is State.HOLDING for user in self._held)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Like threading.Lock.acquire; with `timeout` -1, the timeout of the lock counts.
+
+        Raises Deadlock if the thread would wait for itself.
+        """
+        if timeout != -1:
+            must_be_timeout(blocking, timeout)
+        elif not blocking:
+            timeout = 0
+        elif self._timeout is not None:
+            timeout = self._timeout
+        user = User(self._twin, CURRENT.thread)
+        try:
+            return self._acquire(user, timeout)
+        except BaseException:
+            self._withdraw(user)
+            raise
+
+    def release(self) -> None:
+        """Release it.  Raises NotHeld if it is not held, Lost if it was lost meanwhile."""
+        self._release(None)
+
+    def __enter__(self) -> Grant:
+        timeout = -1 if self._timeout is None else self._timeout
+        user = User(self._twin, CURRENT.thread)
+        if self._demand.permits:
+            user.entered = True
+        try:
+            if self._acquire(user, timeout):
+                grant = new(Grant)  # like Grant(user), in half the time
+                grant._user = user
+                return grant
+        except BaseException:
+            self._withdraw(user)
+            raise
+        raise Timeout(f"could not acquire {self._name!r} within {self._timeout:g} s")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._release(None)
+        except (Lost, NotHeld, NotOurs):
+            if error is None:
+                raise
+
+    # For grants
+
+    def _release_user(self, user: User) -> None:
+        self._release(user)
+
+    # Inside
+
+    def _acquire(self, user: User, timeout: float) -> bool:
+        """Within this many seconds; -1: without limit, 0: only if it is free."""
+        taken = self._host.step(self._take, self._name, user)
+        if not taken and not self._wait(user, timeout):
+            self._withdraw(user)
+            return False
+        self._held.append(user)
+        return True
+
+    def _wait(self, user: User, timeout: float) -> bool:
+        belongs_here(self._host)
+        must_not_be_in_a_step()
+        if timeout:
+            self._must_not_wait_for_itself(user)
+        user.expect()
+        self._host.step(self._ask, user)
+        if timeout:
+            self._driver.after_step()
+        else:
+            self._driver.soon(self._probe, user)
+        try:
+            settled = user.wait(timeout or -1)
+        except WouldBlock:
+            return False
+        if user.state is State.LOST:
+            raise Lost(f"{self._name!r} was lost as soon as it was granted")
+        return settled
+
+    def _must_not_wait_for_itself(self, user: User) -> None:
+        """A thread that already waits may ask again in a signal handler."""
+        with self._guard:
+            lock = self._pure.locks.get(self._name)
+            users = (*lock.holders, *lock.waiters) if lock else ()
+        mine = [u for u in users if isinstance(u, User) and u.owner is user.owner]
+        if mine and not self._demand.permits:
+            raise Deadlock(f"this thread already holds or waits for {self._name!r}")
+        # A permit from `acquire` may be released by another thread.
+        stuck = [u for u in mine if u.entered or u.state is State.WAITING]
+        if stuck and len(stuck) >= self._demand.permits:
+            raise Deadlock(f"this thread already holds all permits of {self._name!r}")
+
+    def _drop(self, user: grants.User) -> bool:
+        if user in self._held:
+            self._held.remove(user)
+        return super()._drop(user)
+
+    def _release(self, user: User | None) -> None:
+        try:
+            kept, quick = self._host.step(self._give_back_last, user)
+        except NotHeld:
+            must_not_be_in_a_step()  # of another node, which would take it for its own
+            raise
+        if not kept:
+            belongs_here(self._host)
+            raise Lost(f"{self._name!r} was lost while it was held")
+        if not quick:
+            self._driver.after_step()
+
+    def _give_back_last(self, user: User | None) -> tuple[bool, bool]:
+        """Whether it was held until now, and whether nothing else is to do."""
+        user = user or self._last()
+        if user in self._held:
+            self._held.remove(user)
+        quick = self._put_back(user)
+        return quick or self._give_back(user), quick
+
+    def _last(self) -> User:
+        """This thread's own, if it has one, so that each thread learns of its own loss."""
+        held = self._held
+        if not held:
+            raise NotHeld(f"cannot release {self._name!r}: it is not held")
+        if len(held) > 1:
+            me = CURRENT.thread
+            return next((g for g in reversed(held) if g.owner is me), held[-1])
+        return held[0]

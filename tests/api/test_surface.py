@@ -1,0 +1,106 @@
+"""What users see of peerlock: the names of each class and module are pinned here."""
+
+import inspect
+import pydoc
+import subprocess
+import sys
+
+import pytest
+
+import peerlock
+import peerlock.sync
+
+COMMON = {"Grant": ["fence", "is_lost", "lost", "name", "release"]}
+SURFACE = {
+    peerlock: COMMON
+    | {
+        "Lock": ["acquire", "locked", "name", "release", "try_acquire"],
+        "LockNode": ["keeps_us_in", "leave", "lock", "locks", "semaphore", "statistics"],
+    },
+    peerlock.sync: COMMON
+    | {
+        "Lock": ["acquire", "locked", "name", "release"],
+        "LockNode": ["leave", "lock", "locks", "semaphore", "statistics"],
+    },
+}
+CLASSES = [
+    pytest.param(getattr(face, name), names, id=f"{face.__name__}.{name}")
+    for face, classes in SURFACE.items()
+    for name, names in classes.items()
+]
+
+
+def public(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(("kind", "names"), CLASSES)
+def test_the_names_of_a_class_are_these(kind: type, names: list[str]) -> None:
+    assert public(dir(kind)) == names
+
+
+@pytest.mark.parametrize(("kind", "names"), CLASSES)
+def test_help_shows_these_each_with_its_words_and_nothing_else(
+    kind: type, names: list[str]
+) -> None:
+    shown = pydoc.render_doc(kind, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
+    for name in names:
+        assert inspect.getdoc(getattr(kind, name)), name
+        assert name in shown
+    assert "waiter" not in shown.lower()
+    assert "slot" not in shown.lower()
+
+
+async def of_tasks(cluster: str) -> list[list[str]]:
+    async with peerlock.join(cluster) as node, (lock := node.lock("x")) as grant:
+        return [public(dir(seen)) for seen in (grant, lock, node)]
+
+
+def of_threads(cluster: str) -> list[list[str]]:
+    with peerlock.sync.join(cluster) as node, (lock := node.lock("x")) as grant:
+        return [public(dir(seen)) for seen in (grant, lock, node)]
+
+
+def test_an_object_shows_what_its_class_has(cluster: str) -> None:
+    import asyncio
+
+    assert asyncio.run(of_tasks(cluster)) == list(SURFACE[peerlock].values())
+    assert of_threads(cluster) == list(SURFACE[peerlock.sync].values())
+
+
+def test_the_module_for_threads_can_be_imported_from() -> None:
+    code = "from peerlock.sync import join; import peerlock.sync as s; print(*s.__all__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("Grant Lock LockNode join\n", "")
+
+
+ERRORS = {
+    "ClusterError": RuntimeError,
+    "Conflict": ValueError,
+    "Deadlock": RuntimeError,
+    "Lost": RuntimeError,
+    "NotHeld": RuntimeError,
+    "NotOurs": RuntimeError,
+    "Timeout": TimeoutError,
+    "UsageError": ValueError,
+    "WouldBlock": Exception,
+}
+
+
+def test_every_error_is_exported_documented_and_has_one_base() -> None:
+    exported = {name: getattr(peerlock, name) for name in peerlock.__all__}
+    errors = {n: e for n, e in exported.items() if isinstance(e, type)}
+    errors = {n: e for n, e in errors.items() if issubclass(e, Exception)}
+    assert set(errors) == {*ERRORS, "Error"}
+    for name, usual in ERRORS.items():
+        assert issubclass(errors[name], peerlock.Error)
+        assert issubclass(errors[name], usual), name
+        assert errors[name].__doc__
+
+
+def test_what_threading_calls_a_value_error_is_ours_too(cluster: str) -> None:
+    with peerlock.sync.join(cluster) as node:
+        for arguments in ((False, 1.0), (True, -2.0)):
+            with pytest.raises(peerlock.Error) as raised:
+                node.lock("x").acquire(*arguments)
+            assert isinstance(raised.value, ValueError)
