@@ -160,7 +160,7 @@ def test_more_signals_do_not_spoil_its_end(server: Server, number: signal.Signal
     assert server.process.returncode == 0
     log = list(server.log)
     assert [line for line in log if not line.startswith("{")] == []
-    assert [json.loads(line)["event"] for line in log] == ["leaving"]
+    assert [json.loads(line)["event"] for line in log] == ["leaving", "left the cluster"]
 
 
 def test_sigterm_while_it_joins_ends_it_properly(etcd: Etcd) -> None:

@@ -95,7 +95,7 @@ def complaints_in_log(form: str) -> Iterator[None]:
     except (click.ClickException, Failure, UsageError) as error:
         if form == "text":
             raise
-        if not log.hasHandlers():  # the command failed before it did so
+        if not logging.getLogger().handlers:  # the command failed before it did so
             prepare_log(form)
         said, code = str(error), getattr(error, "code", WRONG_USAGE)
         if isinstance(error, click.ClickException):

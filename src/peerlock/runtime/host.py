@@ -67,6 +67,7 @@ from peerlock.runtime.codec import (
 )
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import Caller, Door
+from peerlock.runtime.journal import Journal
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
@@ -110,6 +111,7 @@ class Host:
         self.address = ""  # where other members reach this one, after the start
         self.describe = describe
         self.door = Door()
+        self._journal = Journal(self.node)
         self.on_renewal: Callable[[float], None] = lambda deadline: None
 
         self._lines: dict[MemberId, Connection] = {}  # that we made, and are up
@@ -149,6 +151,7 @@ class Host:
         except BaseException:
             self._close()
             raise
+        self._journal.look(self._why())
 
     async def stop(self) -> None:
         """Leave properly; what is held is given back.
@@ -168,6 +171,7 @@ class Host:
             await asyncio.shield(self._leaving)
 
     async def _leave(self, question: Leave) -> None:
+        reason = ""
         try:
             self.transport.hide()
             tasks = list(self._tasks)
@@ -176,9 +180,10 @@ class Host:
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.sleep(0)  # pending connections are accepted before the close
             self._tell(await self._answered(question))
-        except ClusterError:
-            pass  # they will notice by themselves
+        except ClusterError as error:
+            reason = str(error)  # they will notice by themselves
         finally:
+            self._journal.left(reason)
             self._close()
             await self._part()
 
@@ -236,6 +241,9 @@ class Host:
         if trouble:
             return ClusterError(trouble)
         return self.transport.trouble or self.door.trouble
+
+    def _why(self) -> str:
+        return str(self.trouble or "")
 
     # Steps
 
@@ -384,6 +392,7 @@ class Host:
     def _wake(self) -> None:
         self._timer = None
         self._tell(self.presence.wake)
+        self._journal.look(self._why())
 
     def _mind_loss(self) -> None:
         """If this process is out, join again; its waiters still wait."""
@@ -416,6 +425,7 @@ class Host:
             self._fault("a question to the membership engine has failed", error)
             answer = partial(self.presence.failed, repr(error))
         self._tell(answer)
+        self._journal.look(self._why())
 
     async def _answered(self, question: Question) -> Callable[[], None]:
         """What is to be told to the presence."""
@@ -544,6 +554,7 @@ class Host:
         for member, line in self._lines.items():
             if line is connection and refusal.version != VERSION:
                 self.step(self.presence.refused, member, refusal.reason)
+                self._journal.refused(refusal.reason)
         connection.end()
 
     def _answer(self, connection: Connection) -> None:
