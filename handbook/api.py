@@ -61,8 +61,28 @@ lines of a trace.
 
 # The classes of both faces, and what users may use of each, in this order.
 SURFACE = {
-    "LockNode": ("lock", "locks", "semaphore", "statistics", "leave", "keeps_us_in"),
-    "Lock": ("name", "acquire", "try_acquire", "release", "locked"),
+    "LockNode": (
+        "lock",
+        "locks",
+        "semaphore",
+        "locked",
+        "leader",
+        "leader_of",
+        "status",
+        "statistics",
+        "leave",
+        "keeps_us_in",
+    ),
+    "Lock": (
+        "name",
+        "acquire",
+        "try_acquire",
+        "acquire_nowait",
+        "cancel",
+        "release",
+        "locked",
+        "holder",
+    ),
     "Grant": ("name", "fence", "is_lost", "lost", "release"),
 }
 

@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # as in typing, whose import takes long
 if TYPE_CHECKING:
     from peerlock import sync
     from peerlock.api.errors import (
+        Cancelled,
         ClusterError,
         Conflict,
         Deadlock,
@@ -20,24 +21,31 @@ if TYPE_CHECKING:
         WouldBlock,
     )
     from peerlock.api.meeting import Reach
+    from peerlock.api.status import Holder, LockStatus, MemberStatus, Status, Waiting
     from peerlock.api.tasks import Grant, Lock, LockNode, join
     from peerlock.node.statistics import Statistics
 
 __all__ = [
+    "Cancelled",
     "ClusterError",
     "Conflict",
     "Deadlock",
     "Error",
     "Grant",
+    "Holder",
     "Lock",
     "LockNode",
+    "LockStatus",
     "Lost",
+    "MemberStatus",
     "NotHeld",
     "NotOurs",
     "Reach",
     "Statistics",
+    "Status",
     "Timeout",
     "UsageError",
+    "Waiting",
     "WouldBlock",
     "join",
     "sync",
@@ -48,10 +56,15 @@ __version__ = "0.2.0.dev0"
 # Where the names above are, unless in `peerlock.api.errors`; the same as for type checkers.
 _HOMES = {
     "Grant": "peerlock.api.tasks",
+    "Holder": "peerlock.api.status",
     "Lock": "peerlock.api.tasks",
     "LockNode": "peerlock.api.tasks",
+    "LockStatus": "peerlock.api.status",
+    "MemberStatus": "peerlock.api.status",
     "Reach": "peerlock.api.meeting",
     "Statistics": "peerlock.node.statistics",
+    "Status": "peerlock.api.status",
+    "Waiting": "peerlock.api.status",
     "join": "peerlock.api.tasks",
     "sync": "peerlock.sync",
 }

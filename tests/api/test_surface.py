@@ -11,16 +11,26 @@ import peerlock
 import peerlock.sync
 
 COMMON = {"Grant": ["fence", "is_lost", "lost", "name", "release"]}
+OF_A_NODE = ["leader", "leader_of", "leave", "lock", "locked", "locks", "semaphore"]
+OF_A_NODE += ["statistics", "status"]
 SURFACE = {
     peerlock: COMMON
     | {
-        "Lock": ["acquire", "locked", "name", "release", "try_acquire"],
-        "LockNode": ["keeps_us_in", "leave", "lock", "locks", "semaphore", "statistics"],
+        "Lock": [
+            "acquire",
+            "acquire_nowait",
+            "holder",
+            "locked",
+            "name",
+            "release",
+            "try_acquire",
+        ],
+        "LockNode": sorted([*OF_A_NODE, "keeps_us_in"]),
     },
     peerlock.sync: COMMON
     | {
-        "Lock": ["acquire", "locked", "name", "release"],
-        "LockNode": ["leave", "lock", "locks", "semaphore", "statistics"],
+        "Lock": ["acquire", "cancel", "holder", "locked", "name", "release"],
+        "LockNode": OF_A_NODE,
     },
 }
 CLASSES = [
@@ -47,8 +57,8 @@ def test_help_shows_these_each_with_its_words_and_nothing_else(
     for name in names:
         assert inspect.getdoc(getattr(kind, name)), name
         assert name in shown
-    assert "waiter" not in shown.lower()
-    assert "slot" not in shown.lower()
+    for internal in ("Waiter(", "on_granted", "asked_at", "slot"):
+        assert internal not in shown
 
 
 async def of_tasks(cluster: str) -> list[list[str]]:
@@ -76,6 +86,7 @@ def test_the_module_for_threads_can_be_imported_from() -> None:
 
 ERRORS = {
     "ClusterError": RuntimeError,
+    "Cancelled": Exception,
     "Conflict": ValueError,
     "Deadlock": RuntimeError,
     "Lost": RuntimeError,

@@ -593,7 +593,7 @@ async def test_semaphores_let_in_so_many_wherever_they_are(cluster: str) -> None
         assert users(*nodes) == 0
 
 
-@pytest.mark.parametrize("name", ["", "x" * 1001, 5, None, b"x", "\ud800"])
+@pytest.mark.parametrize("name", ["", "x" * 1001, 5, None, b"", "\ud800"])
 @on_each_loop
 async def test_what_is_no_name_is_refused_when_it_is_named(cluster: str, name: Any) -> None:
     async with peerlock.join(cluster) as node:

@@ -7,6 +7,7 @@ from peerlock.membership.engine import ClusterError
 from peerlock.node.node import NotHeld
 
 __all__ = [
+    "Cancelled",
     "ClusterError",
     "Conflict",
     "Deadlock",
@@ -26,6 +27,10 @@ class Timeout(Error, TimeoutError):
 
 class WouldBlock(Error):
     """Another user holds the lock, and the caller did not want to wait."""
+
+
+class Cancelled(Error):
+    """Another thread has ended this wait, by the lock's cancel()."""
 
 
 class Conflict(Error, ValueError):

@@ -31,6 +31,7 @@ class User(Waiter):
 
     handle: Any
     owner: Any
+    more = 0  # times that a reentrant lock is held by it, besides the first
     _settled = False
     _error: Exception | None = None  # that it was settled with
 

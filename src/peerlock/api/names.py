@@ -13,25 +13,44 @@ LONGEST_NAME = 1_000
 
 
 def asked_for(
-    name: str, algorithm: str | type[Peer] | None, permits: int, shared: bool
+    name: str | bytes, algorithm: str | type[Peer] | None, permits: int, shared: bool
 ) -> tuple[str, Demand]:
     """The same as plain values, which can be sent."""
     wanted = "" if algorithm is None else algorithm
     return plain_name(name), demand(wanted, permits, shared)
 
 
-def plain_name(name: str) -> str:
-    """For a subclass of str, the text that it is equal to, whatever its str() returns."""
-    plain = str.__str__(name) if isinstance(name, str) else ""
+def plain_name(name: str | bytes) -> str:
+    """For a subclass of str, the text that it is equal to, whatever its str() returns.
+
+    Bytes are the same name as the text that they encode.
+    """
+    plain = str.__str__(name) if isinstance(name, str) else text_of(name)
     if not 0 < len(plain) <= LONGEST_NAME:
         raise UsageError(
-            f"a lock name is a str of 1 to {LONGEST_NAME:,} characters, got {name!r:.50}"
+            f"a lock name is a str or bytes of 1 to {LONGEST_NAME:,} characters, "
+            f"got {name!r:.50}"
         )
     try:
         plain.encode()
     except UnicodeEncodeError:
         raise UsageError(f"a lock name must be valid Unicode, got {name!r:.50}") from None
     return plain
+
+
+def text_of(name: bytes) -> str:
+    """What is not UTF-8 is named by its digits."""
+    if not isinstance(name, bytes):
+        return ""
+    try:
+        return bytes(name).decode()
+    except UnicodeDecodeError:
+        return f"bytes:{name.hex()}"
+
+
+def leadership(name: str | bytes) -> str:
+    """The lock of an election: `peerlock lock leader:NAME` takes part, too."""
+    return f"leader:{plain_name(name)}"
 
 
 def must_have_permits(permits: int) -> int:

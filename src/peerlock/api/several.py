@@ -34,14 +34,16 @@ G = TypeVar("G", bound=Grant)
 class Several:
     """Names, the order in which they are acquired, and the timeout."""
 
-    def __init__(self, names: tuple[str, ...], timeout: float | None = None) -> None:
+    def __init__(
+        self, names: tuple[str | bytes, ...], timeout: float | None = None
+    ) -> None:
         self.names = tuple(map(plain_name, names))
         self.timeout = plain_timeout(timeout)
         self.in_order = sorted(self.names)
         if not names:
             raise UsageError("missing lock names: node.locks('a', 'b')")
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if len(set(self.names)) < len(names):
+            twice = next(n for n in self.names if self.names.count(n) > 1)
             raise UsageError(f"{twice!r} is named twice")
 
     def __repr__(self) -> str:
@@ -62,7 +64,7 @@ class Locks(Several, Generic[G]):
 
     def __init__(
         self,
-        names: tuple[str, ...],
+        names: tuple[str | bytes, ...],
         timeout: float | None,
         handle: Callable[[str, float | None], AbstractAsyncContextManager[G]],
     ) -> None:
@@ -100,7 +102,7 @@ class BlockingLocks(Several, Generic[G]):
 
     def __init__(
         self,
-        names: tuple[str, ...],
+        names: tuple[str | bytes, ...],
         timeout: float | None,
         handle: Callable[[str, float | None], AbstractContextManager[G]],
     ) -> None:

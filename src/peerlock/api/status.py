@@ -3,17 +3,112 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from peerlock.api.meeting import USUAL, Reach, meet
+from peerlock.core.errors import UsageError
+from peerlock.membership.place import chosen
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.views import Member, View
 from peerlock.runtime.questions import answer_of
 
+LONGEST_LABEL = 200
 
-def describe(node: Node) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class Holder:
+    """A user that holds a lock."""
+
+    label: str  # of its process: see `join`
+    pid: int  # its process, on its machine
+    address: str | None  # of its process between machines
+    shared: bool  # it shares the lock with other readers
+    fence: int  # of its grant
+    held_for: float  # seconds
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A user that waits for a lock."""
+
+    label: str  # of its process: see `join`
+    pid: int  # its process, on its machine
+    address: str | None  # of its process between machines
+    shared: bool  # it would share the lock with other readers
+    waited_for: float  # seconds
+
+
+@dataclass(frozen=True)
+class LockStatus:
+    """A lock that is held or waited for."""
+
+    name: str  # of the lock
+    algorithm: str | None  # None while the lock is being opened
+    permits: int  # of a semaphore; 0 for a lock
+    holders: tuple[Holder, ...]  # the longest first
+    waiters: tuple[Waiting, ...]  # the longest first
+
+
+@dataclass(frozen=True)
+class MemberStatus:
+    """A process of the cluster."""
+
+    id: int  # of the member
+    pid: int  # on its machine
+    address: str | None  # between machines
+    label: str | None  # None if it has not answered
+    answers: bool  # within a second
+
+
+@dataclass(frozen=True)
+class Status:
+    """A cluster: its members, and the holders and waiters of its locks."""
+
+    view: int  # its number, which grows whenever a member comes or goes
+    members: tuple[MemberStatus, ...]  # the oldest first
+    locks: tuple[LockStatus, ...]  # by name; those that are held or waited for
+
+    def holder_of(self, name: str) -> Holder | None:
+        """The first holder of the lock; None if it is free."""
+        holders = (
+            holder for lock in self.locks if lock.name == name for holder in lock.holders
+        )
+        return next(holders, None)
+
+
+def status_of(found: dict[str, Any]) -> Status:
+    """The same as values with types."""
+    members = tuple(MemberStatus(**member) for member in found["members"])
+    return Status(found["view"], members, tuple(map(lock_status, found["locks"])))
+
+
+def lock_status(lock: dict[str, Any]) -> LockStatus:
+    holders = tuple(Holder(**holder) for holder in lock["holders"])
+    waiters = tuple(Waiting(**waiter) for waiter in lock["waiters"])
+    return LockStatus(lock["name"], lock["algorithm"], lock["permits"], holders, waiters)
+
+
+def plain_label(label: str | None) -> str:
+    """By default the host, the process id and the program."""
+    if label is None:
+        program = os.path.basename(sys.argv[0]) if sys.argv else ""
+        return f"{socket.gethostname()} {os.getpid()} {program or 'python'}"[:LONGEST_LABEL]
+    if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
+        raise UsageError(
+            f"a label is a str of 1 to {LONGEST_LABEL} characters, got {label!r:.50}"
+        )
+    if not label.isprintable():
+        raise UsageError(f"a label must be printable, got {label!r:.50}")
+    return label
+
+
+def describe(node: Node, label: str = "") -> dict[str, Any]:
     """What one node knows."""
     now = node.clock()
     locks = [
@@ -27,7 +122,12 @@ def describe(node: Node) -> dict[str, Any]:
         for lock in node.locks.values()
         if lock.holders or lock.waiters
     ]
-    return {"view": node.view.number, "running": node.running, "locks": locks}
+    return {
+        "label": label,
+        "view": node.view.number,
+        "running": node.running,
+        "locks": locks,
+    }
 
 
 def held(holder: Waiter, now: float) -> dict[str, Any]:
@@ -55,11 +155,22 @@ async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, 
         engine.close()
 
 
+class Survey:
+    """Asks the members of a cluster, for one of them."""
+
+    def __init__(self, cluster: str | None, reach: Reach) -> None:
+        self._where = chosen(cluster), reach
+
+    async def ask(self) -> Status:
+        return status_of(await survey(*self._where))
+
+
 def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     locks: dict[str, dict[str, Any]] = {}
     members = []
     for member, answer in zip(view.members, answers, strict=True):
-        who = {"pid": member.pid, "address": between_machines(member)}
+        label = str(answer.get("label", ""))[:LONGEST_LABEL] if answer else None
+        who = {"pid": member.pid, "address": between_machines(member), "label": label}
         members.append({"id": member.id, **who, "answers": answer is not None})
         for lock in answer["locks"] if answer else ():
             entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})

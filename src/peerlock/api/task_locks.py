@@ -14,6 +14,7 @@ from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
 from peerlock.api.names import plain_timeout
+from peerlock.api.status import Holder
 from peerlock.node.locks import State
 from peerlock.node.terms import Demand
 
@@ -111,7 +112,7 @@ class Lock(grants.Handle):
         return f"<peerlock {kind} {self._name!r}>"
 
     def locked(self) -> bool:
-        """Whether a task holds the lock through this object."""
+        """Whether it is held through this object; `holder()` asks the cluster."""
         held = self._entered + self._acquired
         return any(user.state is State.HOLDING for user in held)
 
@@ -177,6 +178,20 @@ class Lock(grants.Handle):
         """
         return await self._acquire(None, probe=True)
 
+    async def acquire_nowait(self) -> Grant:
+        """The same as try_acquire(), under anyio's name.
+
+        It is awaited, because other processes are asked.
+        """
+        return await self.try_acquire()
+
+    async def holder(self) -> Holder | None:
+        """The holder, as the members of the cluster report it; of several, the first.
+
+        It is asked for, and may have changed when the answer is here.
+        """
+        return (await self._node.status()).holder_of(self._name)
+
     def release(self) -> None:
         """Release what this task has acquired.  Raises NotHeld if it holds nothing."""
         self._release(self._mine(self._acquired, self._entered))
@@ -187,6 +202,7 @@ class Lock(grants.Handle):
         for held in (self._acquired, self._entered):
             if user in held:
                 held.remove(user)
+                break
         self._release(user)
 
     def _tell(self, work: Callable[[], None]) -> None:

@@ -7,18 +7,22 @@ async with peerlock.join() as node:
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial, wraps
+from inspect import iscoroutinefunction
+from typing import Any, ParamSpec, TypeVar
 
 from peerlock.api.driver import BesideLoop, InLoop
 from peerlock.api.forks import mind_forks
 from peerlock.api.grants import Public
 from peerlock.api.leaving import Departure
 from peerlock.api.meeting import USUAL, Reach, meet
-from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.names import asked_for, leadership, must_have_permits
+from peerlock.api.reentrant import TaskLock
 from peerlock.api.several import Locks
-from peerlock.api.status import describe
+from peerlock.api.status import Holder, Status, Survey, describe, plain_label
 from peerlock.api.task_locks import Grant, Lock
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.statistics import Statistics
@@ -28,14 +32,19 @@ __all__ = ["Grant", "Lock", "LockNode", "join"]
 
 LEASE = 10.0
 
+P = ParamSpec("P")
+T = TypeVar("T")
+Work = Callable[P, Coroutine[Any, Any, T]]
+
 
 class LockNode(Public):
     """This process as a member of a cluster: `async with peerlock.join() as node`."""
 
     _departure: Departure | None = None
 
-    def __init__(self, driver: BesideLoop | InLoop) -> None:
+    def __init__(self, driver: BesideLoop | InLoop, survey: Survey) -> None:
         self.driver = driver
+        self._survey = survey
         self.host = driver.host
 
     async def __aenter__(self) -> LockNode:
@@ -54,20 +63,25 @@ class LockNode(Public):
 
     def lock(
         self,
-        name: str,
+        name: str | bytes,
         *,
         shared: bool = False,
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
         cancel_on_loss: bool = False,
+        reentrant: bool = False,
     ) -> Lock:
-        """A lock with at most one holder in the cluster; `shared`: several readers."""
+        """A lock with at most one holder in the cluster.
+
+        shared: several readers may hold it.  reentrant: its owner may acquire it again.
+        """
+        kind = TaskLock if reentrant else Lock
         wanted = asked_for(name, algorithm, 0, shared)
-        return Lock(self, *wanted, timeout, cancel_on_loss)
+        return kind(self, *wanted, timeout, cancel_on_loss)
 
     def locks(
         self,
-        *names: str,
+        *names: str | bytes,
         shared: bool = False,
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
@@ -83,7 +97,7 @@ class LockNode(Public):
 
     def semaphore(
         self,
-        name: str,
+        name: str | bytes,
         permits: int,
         *,
         timeout: float | None = None,
@@ -93,6 +107,61 @@ class LockNode(Public):
         """A semaphore: at most `permits` holders in the cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
         return Lock(self, *wanted, timeout, cancel_on_loss)
+
+    def locked(
+        self,
+        name: str | bytes,
+        *,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Callable[[Work[P, T]], Work[P, T]]:
+        """Decorate a coroutine function: each call of it holds the lock."""
+        lock = self.lock(
+            name,
+            shared=shared,
+            timeout=timeout,
+            algorithm=algorithm,
+            cancel_on_loss=cancel_on_loss,
+        )
+
+        def decorate(function: Work[P, T]) -> Work[P, T]:
+            if not iscoroutinefunction(function):
+                raise UsageError("decorate a coroutine function, or use peerlock.sync")
+
+            @wraps(function)
+            async def holding(*args: P.args, **kwargs: P.kwargs) -> T:
+                async with lock:
+                    return await function(*args, **kwargs)
+
+            return holding
+
+        return decorate
+
+    def leader(
+        self,
+        name: str | bytes,
+        *,
+        timeout: float | None = None,
+        cancel_on_loss: bool = False,
+    ) -> Lock:
+        """Leader election: one process is the leader, and the others wait for its end.
+
+        `async with node.leader("scheduler") as term`: `term.fence` grows from term to term,
+        and `term.lost` is set if this process is the leader no longer.
+        """
+        return self.lock(leadership(name), timeout=timeout, cancel_on_loss=cancel_on_loss)
+
+    async def status(self) -> Status:
+        """The members, and the holders and waiters of each lock, as the members report."""
+        with self.host.guard:
+            self.host.must_be_in()
+        return await self._survey.ask()
+
+    async def leader_of(self, name: str | bytes) -> Holder | None:
+        """The leader, as the members of the cluster report it; None: there is none."""
+        return (await self.status()).holder_of(leadership(name))
 
     @property
     def keeps_us_in(self) -> int | None:
@@ -119,6 +188,7 @@ def join(
     hand_over_time: float = Knobs.hand_over_time,
     reach: Reach = USUAL,
     thread: bool = True,
+    label: str | None = None,
 ) -> LockNode:
     """Join a cluster of processes that share locks.
 
@@ -129,8 +199,10 @@ def join(
     reach: for clusters on many machines, addresses and certificates.
     thread: the node has a thread of its own, and answers other processes while this event
       loop is blocked; False runs it in this loop, and other processes wait meanwhile.
+    label: what `status` shows for this process; by default host, process id and program.
     """
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = meet(cluster, lease, reach)
-    host = Host(engine, transport, knobs, describe)
-    return LockNode(BesideLoop(host) if thread else InLoop(host))
+    host = Host(engine, transport, knobs, partial(describe, label=plain_label(label)))
+    driver = BesideLoop(host) if thread else InLoop(host)
+    return LockNode(driver, Survey(cluster, reach))

@@ -8,10 +8,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from peerlock.api import grants
-from peerlock.api.errors import Deadlock, Lost, NotHeld, NotOurs, Timeout, WouldBlock
+from peerlock.api.errors import (
+    Cancelled,
+    Deadlock,
+    Lost,
+    NotHeld,
+    NotOurs,
+    Timeout,
+    WouldBlock,
+)
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
 from peerlock.api.signals import Loss, must_not_be_in_a_step
+from peerlock.api.status import Holder
 from peerlock.core.errors import UsageError
 from peerlock.node.locks import State
 from peerlock.node.terms import Demand
@@ -49,6 +58,7 @@ class User(grants.User):
     handle: Lock
     _gate: Any = None  # closed until it is settled
     lost: Loss | None = None  # for those that asked for it
+    stands_for: User | None = None  # the user that its thread already was
     entered = False  # of a semaphore, by `with`: the same thread releases it
 
     # Called by the node, in any thread
@@ -111,7 +121,7 @@ class Lock(grants.Handle):
         return f"<{state} peerlock.sync.Lock object {self._name!r} at {id(self):#x}>"
 
     def locked(self) -> bool:
-        """Whether it is held through this object."""
+        """Whether it is held through this object; `holder()` asks the cluster."""
         return any(user.state is State.HOLDING for user in self._held)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -132,6 +142,26 @@ class Lock(grants.Handle):
             self._withdraw(user)
             raise
 
+    def cancel(self) -> int:
+        """End the waits of all threads that acquire it through this object.
+
+        They raise Cancelled and leave no request behind.  Returns how many waited.
+        """
+        with self._guard:
+            lock = self._pure.locks.get(self._name)
+            users = [u for u in (lock.waiters if lock else ()) if isinstance(u, User)]
+            mine = [user for user in users if user.handle is self._twin]
+            for user in mine:
+                user.settle(Cancelled(f"waiting for {self._name!r} was cancelled"))
+        return len(mine)
+
+    def holder(self) -> Holder | None:
+        """The holder, as the members of the cluster report it; of several, the first.
+
+        It is asked for, and may have changed when the answer is here.
+        """
+        return self._node.status().holder_of(self._name)
+
     def release(self) -> None:
         """Release it.  Raises NotHeld if it is not held, Lost if it was lost meanwhile."""
         self._release(None)
@@ -144,7 +174,7 @@ class Lock(grants.Handle):
         try:
             if self._acquire(user, timeout):
                 grant = new(Grant)  # like Grant(user), in half the time
-                grant._user = user
+                grant._user = user.stands_for or user
                 return grant
         except BaseException:
             self._withdraw(user)

@@ -11,6 +11,10 @@ released by the calling thread alone.  `signals` says what a signal handler may 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import iscoroutinefunction
+from typing import ParamSpec, TypeVar
 
 from peerlock.api.driver import OwnThread
 from peerlock.api.errors import Deadlock
@@ -18,12 +22,14 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.grants import Public
 from peerlock.api.leaving import Departure
 from peerlock.api.meeting import USUAL, Reach, meet
-from peerlock.api.names import asked_for, must_have_permits
+from peerlock.api.names import asked_for, leadership, must_have_permits
+from peerlock.api.reentrant import ThreadLock
 from peerlock.api.several import BlockingLocks
 from peerlock.api.signals import must_not_be_in_a_step
-from peerlock.api.status import describe
+from peerlock.api.status import Holder, Status, Survey, describe, plain_label
 from peerlock.api.tasks import LEASE
 from peerlock.api.thread_locks import Grant, Lock
+from peerlock.core.errors import UsageError
 from peerlock.core.peer import Peer
 from peerlock.node.knobs import Knobs
 from peerlock.node.statistics import Statistics
@@ -31,13 +37,17 @@ from peerlock.runtime.host import INTERRUPTED, Host
 
 __all__ = ["Grant", "Lock", "LockNode", "join"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class LockNode(Public):
     """This process as a member of a cluster: `with peerlock.sync.join() as node`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, survey: Survey) -> None:
         must_not_be_in_a_step()
         self.host = host
+        self._survey = survey
         self._leaving = threading.RLock()
         self._is_leaving = False  # a signal handler may try while its thread does
         self.driver = OwnThread(host)
@@ -60,18 +70,23 @@ class LockNode(Public):
 
     def lock(
         self,
-        name: str,
+        name: str | bytes,
         *,
         shared: bool = False,
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
+        reentrant: bool = False,
     ) -> Lock:
-        """A lock with at most one holder in the cluster; `shared`: several readers."""
-        return Lock(self, *asked_for(name, algorithm, 0, shared), timeout)
+        """A lock with at most one holder in the cluster.
+
+        shared: several readers may hold it.  reentrant: its owner may acquire it again.
+        """
+        kind = ThreadLock if reentrant else Lock
+        return kind(self, *asked_for(name, algorithm, 0, shared), timeout)
 
     def locks(
         self,
-        *names: str,
+        *names: str | bytes,
         shared: bool = False,
         timeout: float | None = None,
         algorithm: str | type[Peer] | None = None,
@@ -85,7 +100,7 @@ class LockNode(Public):
 
     def semaphore(
         self,
-        name: str,
+        name: str | bytes,
         permits: int,
         *,
         timeout: float | None = None,
@@ -94,6 +109,50 @@ class LockNode(Public):
         """A semaphore: at most `permits` holders in the cluster."""
         wanted = asked_for(name, algorithm, must_have_permits(permits), False)
         return Lock(self, *wanted, timeout)
+
+    def locked(
+        self,
+        name: str | bytes,
+        *,
+        shared: bool = False,
+        timeout: float | None = None,
+        algorithm: str | type[Peer] | None = None,
+    ) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Decorate a function: each call of it holds the lock."""
+        lock = self.lock(name, shared=shared, timeout=timeout, algorithm=algorithm)
+
+        def decorate(function: Callable[P, T]) -> Callable[P, T]:
+            if iscoroutinefunction(function):
+                raise UsageError("decorate a function, or use peerlock.join()")
+
+            @wraps(function)
+            def holding(*args: P.args, **kwargs: P.kwargs) -> T:
+                with lock:
+                    return function(*args, **kwargs)
+
+            return holding
+
+        return decorate
+
+    def leader(self, name: str | bytes, *, timeout: float | None = None) -> Lock:
+        """Leader election: one process is the leader, and the others wait for its end.
+
+        `with node.leader("scheduler") as term`: `term.fence` grows from term to term,
+        and `term.lost` is set if this process is the leader no longer.
+        """
+        return self.lock(leadership(name), timeout=timeout)
+
+    def status(self) -> Status:
+        """The members, and the holders and waiters of each lock, as the members report."""
+        belongs_here(self.host)
+        must_not_be_in_a_step()
+        with self.host.guard:
+            self.host.must_be_in()
+        return self.driver.do(self._survey.ask()).result()
+
+    def leader_of(self, name: str | bytes) -> Holder | None:
+        """The leader, as the members of the cluster report it; None: there is none."""
+        return self.status().holder_of(leadership(name))
 
     def statistics(self) -> Statistics:
         """What this node has counted so far."""
@@ -123,8 +182,10 @@ def join(
     hand_overs: int = Knobs.hand_overs,
     hand_over_time: float = Knobs.hand_over_time,
     reach: Reach = USUAL,
+    label: str | None = None,
 ) -> LockNode:
     """Join a cluster, before it returns; the arguments are those of peerlock.join()."""
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = meet(cluster, lease, reach)
-    return LockNode(Host(engine, transport, knobs, describe))
+    host = Host(engine, transport, knobs, partial(describe, label=plain_label(label)))
+    return LockNode(host, Survey(cluster, reach))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from peerlock.cli.options import (
     CLUSTER,
+    LABEL,
     LEASE,
     REACH,
     Line,
@@ -79,6 +80,7 @@ OPTIONS = (
     ),
     Option("algorithm", ("--algorithm",), "Use this algorithm: see peerlock list.", "NAME"),
     CLUSTER,
+    LABEL,
     LEASE,
     *REACH,
     Option(
@@ -91,6 +93,7 @@ class Request(NamedTuple):
     names: tuple[str, ...]
     command: tuple[str, ...]
     cluster: str | None
+    label: str | None
     lease: float | None
     listen: str
     advertise: str | None

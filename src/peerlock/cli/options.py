@@ -127,6 +127,12 @@ CLUSTER = Option(
     "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
     "URL",
 )
+LABEL = Option(
+    "label",
+    ("--label",),
+    "What `peerlock status` shows for this process.  [default: host, pid, program]",
+    "TEXT",
+)
 LEASE = Option(
     "lease",
     ("--lease",),

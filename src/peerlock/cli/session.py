@@ -51,7 +51,13 @@ def node_for(request: Request) -> LockNode:
     must_be_of_many_processes(request.cluster)
     reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
     # No thread: a renewal shows the watchdog that this loop is alive.
-    return join(request.cluster, lease=request.lease, reach=reach, thread=False)
+    return join(
+        request.cluster,
+        lease=request.lease,
+        reach=reach,
+        thread=False,
+        label=request.label,
+    )
 
 
 def grace(lease: float | None) -> float:

@@ -82,11 +82,12 @@ def picture(found: dict[str, Any]) -> RenderableType:
         return Text("This cluster has no members.")
     apart = any(member["address"] for member in found["members"])
     where = ["at"] if apart else []
-    members = plain_table("member", "pid", *where, "", numbers=frozenset({0, 1}))
+    members = plain_table("member", "pid", *where, "label", "", numbers=frozenset({0, 1}))
     for member in found["members"]:
         silent = "" if member["answers"] else "does not answer"
         at = [member["address"] or ""] if apart else []
-        members.add_row(str(member["id"]), str(member["pid"]), *at, silent)
+        label = member["label"] or ""
+        members.add_row(str(member["id"]), str(member["pid"]), *at, label, silent)
     parts: list[RenderableType] = [Text(f"View {found['view']}", style="bold"), members]
     if found["locks"]:
         parts += [Text(), locks_table(found["locks"])]
