@@ -5,8 +5,9 @@ BIN := .venv/bin
 SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
+EXTRAS := cli,dogpile,etcd,fast,lab,opentelemetry,pytest,serve,tls,tooz,trio
 
-.PHONY: demo tour test test-quick test-slow mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
+.PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     index reproduce soak chaos clean
 
 demo: .venv/ready
@@ -33,6 +34,11 @@ test-quick: .venv/ready
 test-slow: .venv/ready
 	$(BIN)/python -m pytest -n 2 -m slow
 
+# The recipes of docs/recipes that need large packages, against the real ones.
+test-recipes: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group recipes
+	$(BIN)/python -m pytest tests/contrib
+
 # Small errors in what carries bytes and counts fences, each of which a test must notice.
 mutants: .venv/ready
 	$(BIN)/python -m tests.runtime.mutants
@@ -47,7 +53,7 @@ bench-start: .venv/ready
 
 # Needs redis-server and PostgreSQL from your distribution; says so where one is not here.
 bench-locks: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m bench.locks
 
 # Clusters on many machines, on loopback, beside etcd's own lock.
@@ -60,7 +66,7 @@ bench-scale: .venv/ready
 
 # What comes over the wire, made up by a fuzzer: make fuzz MINUTES=60
 fuzz: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	$(BIN)/python -m fuzz frames --minutes $(MINUTES)
 	$(BIN)/python -m fuzz nodes --minutes $(MINUTES)
 
@@ -70,7 +76,7 @@ check-all: .venv/ready
 
 # The site, in out/site: pages by hand, and one for each algorithm, measured and drawn.
 docs: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	$(BIN)/python -m handbook
 
 # The index of the algorithms and the tables of docs/algorithms.md, from the algorithms' files.
@@ -97,7 +103,9 @@ chaos: .venv/ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "peerlock needs Python 3.11 or newer: make PYTHON=/path/to/python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --editable '.[$(EXTRAS)]' --group dev
 	@touch $@
 
 clean:

@@ -36,6 +36,17 @@ SLOW = {
     ),
     "algorithms/test_naimi_trehel_failures.py": ("test_nodes_may_fail_at_any_time[4-1-1-",),
     "algorithms/test_sanders.py": ("test_with_three_nodes_too",),
+    "contrib/test_in_the_box.py": ("test_work_is_done_once_for_all_workers",),
+    "contrib/test_recipes.py": (
+        "test_apscheduler",
+        "test_celery_beat",
+        "test_dask",
+        "test_django",
+        "test_gunicorn",
+        "test_jupyter",
+        "test_the_page_of_pytest",
+    ),
+    "contrib/test_tooz.py": ("test_the_suite_of_tooz",),
     "lab/test_reproduce.py": (
         "test_a_quick_run",
         "test_the_two_meshes_are_told_apart",

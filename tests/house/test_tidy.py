@@ -35,6 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
     "supervision": {"core", "membership", "api"},
+    "contrib": {"core", "node", "membership", "runtime", "api"},
     "monitoring": {"core", "runtime"},
 }
 LAYERS["cli"] = set(LAYERS)

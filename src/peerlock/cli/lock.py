@@ -46,8 +46,12 @@ def lock(arguments: list[str]) -> int:
 
 
 def show_help() -> int:
-    from peerlock.cli.main import cli
-
+    try:
+        from peerlock.cli.main import cli
+    except ModuleNotFoundError:
+        raise Failure(
+            "the help needs an extra: pip install 'peerlock[cli]'", UNAVAILABLE
+        ) from None
     with cli.make_context("peerlock", ["lock"]) as parent:
         command = cli.get_command(parent, "lock")
         assert command is not None

@@ -15,6 +15,8 @@ TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+EXTRA = ("click", "rich")  # what the extra `cli` installs
+
 # When this process began, by perf_counter; None in a process that is not the command's own.
 began: float | None = None
 
@@ -48,11 +50,26 @@ def answered(arguments: list[str]) -> bool:
 
 def command() -> Callable[[], None]:
     """What runs the command line, with everything that it needs imported."""
-    if sys.argv[1:2] == ["lock"]:
-        from peerlock.cli.lock import main
-    else:
-        from peerlock.cli.main import main
+    try:
+        if sys.argv[1:2] == ["lock"]:
+            from peerlock.cli.lock import main
+        else:
+            import rich  # noqa: F401  # otherwise its lack would show in the middle
+
+            from peerlock.cli.main import main
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA:
+            raise
+        return ask_for_extra
     return main
+
+
+def ask_for_extra() -> None:
+    from peerlock.cli.ending import UNAVAILABLE, complain
+
+    sys.exit(
+        complain("this command needs an extra: pip install 'peerlock[cli]'", UNAVAILABLE)
+    )
 
 
 def collect_garbage_rarely() -> None:

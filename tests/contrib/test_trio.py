@@ -1,0 +1,86 @@
+"""Locks under trio, and under anyio on trio."""
+
+from typing import Any
+
+import pytest
+from tests.test_threads import users
+
+import peerlock
+
+trio = pytest.importorskip("trio", reason="trio is not installed")
+anyio = pytest.importorskip("anyio", reason="anyio is not installed")
+from peerlock.contrib.trio import join  # noqa: E402
+
+nursery = trio.open_nursery
+
+
+def test_tasks_of_two_nodes_take_turns(cluster: str) -> None:
+    inside, fences = [0], []
+
+    async def work(node: Any) -> None:
+        for _ in range(10):
+            async with node.lock("x") as grant:
+                assert not inside[0]
+                inside[0] = 1
+                await trio.lowlevel.checkpoint()
+                inside[0] = 0
+                fences.append(grant.fence)
+
+    async def main() -> None:
+        async with join(cluster) as node, join(cluster) as other, nursery() as group:
+            for each in (node, node, other, other):
+                group.start_soon(work, each)
+
+    trio.run(main)
+    assert fences == sorted(set(fences))
+    assert len(fences) == 40
+
+
+def test_a_cancelled_wait_leaves_nothing(cluster: str) -> None:
+    async def main() -> None:
+        async with join(cluster) as node, join(cluster, label="b") as other:
+            async with other.lock("x"):
+                with trio.move_on_after(0.02) as scope:
+                    await node.lock("x").acquire()
+                assert scope.cancelled_caught
+                assert users(node._node) == 0
+                with pytest.raises(peerlock.Timeout):
+                    await node.lock("x").acquire(0.01)
+                with pytest.raises(peerlock.WouldBlock):
+                    await node.lock("x").acquire_nowait()
+                holder = await node.lock("x").holder()
+                assert holder and holder.label == "b"
+            async with node.lock("x") as grant:
+                with pytest.raises(peerlock.Deadlock):
+                    await node.lock("x").acquire()
+                assert not grant.lost.is_set()
+            with pytest.raises(peerlock.NotHeld):
+                node.lock("x").release()
+
+    trio.run(main)
+
+
+def test_a_loss_is_told(cluster: str) -> None:
+    async def main() -> None:
+        async with join(cluster) as node:
+            lock = node.lock("x")
+            grant = await lock.acquire()
+            lost, host = grant.lost, node._node.host
+            host.step(host.presence.stumbled, "for the test")
+            with trio.fail_after(10):
+                await lost.wait()
+            with pytest.raises(peerlock.Lost):
+                lock.release()
+
+    trio.run(main)
+
+
+def test_anyio_on_trio_and_on_asyncio(cluster: str) -> None:
+    async def main(joining: Any) -> int:
+        async with joining(cluster) as node, node.semaphore("x", 2, timeout=5) as grant:
+            async with anyio.create_task_group() as group:
+                group.start_soon(node.lock("y").acquire)
+            return int(grant.fence)
+
+    first = anyio.run(main, join, backend="trio")
+    assert anyio.run(main, peerlock.join, backend="asyncio") > first
