@@ -20,10 +20,12 @@ BESIDE = "Compared with flock, Redis, etcd and PostgreSQL"
 ELSEWHERE = {"when-to-use-it-and-when-not": "alternatives.md", "the-lab": "compare.md"}
 
 # In this order; a page of docs/ that is not named here is listed after the first ones.
-USE = ("tutorial", "which-lock", "promises", "knobs")
+USE = ("tutorial", "which-lock", "promises", "knobs", "recipes")
 ALGORITHMS = ("algorithms", "own-algorithm", "speed")
 FOUND = ("literature", "checked", "reproduced")
 BEHIND = ("chaos", "mutants", "releasing", "glossary")
+
+RECIPES = sorted((ROOT / "docs" / "recipes").glob("*.md"))
 
 NEXT = """\
 ## Where to go from here
@@ -35,7 +37,8 @@ NEXT = """\
 - *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when
   you need the fence.
 - *How do I configure it?* [Settings](knobs.md), [the command line](commands.md),
-  [the Python API](api.md), [many machines](cluster.md).
+  [the Python API](api.md), [many machines](cluster.md), [recipes](recipes.md) for gunicorn,
+  Celery, Django, pytest, tooz and others.
 - *Which algorithm suits my network and load?* [All algorithms compared](compare.md), by
   measurement; `peerlock advise` does it for your own numbers.
 - *How does the algorithm in my textbook work?* A page for each, with a drawn run:
@@ -54,6 +57,8 @@ def write(book: Book) -> None:
     documents = sorted((ROOT / "docs").glob("*.md"))
     for path in documents:
         book.pages[path.name] = rehoused(path.read_text(), f"docs/{path.name}", book)
+    for path in RECIPES:  # which have no links
+        book.pages[f"recipes/{path.name}"] = path.read_text()
     built = (ROOT / "ARCHITECTURE.md").read_text()
     book.pages["architecture.md"] = rehoused(built, "ARCHITECTURE.md", book)
     start, compared = parted((ROOT / "README.md").read_text())
@@ -77,6 +82,7 @@ def contents(documents: set[str]) -> Iterator[str]:
     """The table of contents, for the margin."""
     others = sorted(documents - {*USE, *ALGORITHMS, *FOUND, *BEHIND})
     yield listed([*USE, "alternatives", *others, "commands", "api"], "Use it")
+    yield listed([f"recipes/{path.stem}" for path in RECIPES], "Recipes")
     kinds = ["compare", "permission", "token", "several", "quorums"]
     yield listed([*kinds, *ALGORITHMS, "lab"], "The algorithms")
     yield listed([*FOUND, "architecture", *BEHIND], "Behind it")

@@ -1,8 +1,8 @@
 """The groups of tooz: a file beside the cluster's, changed under a lock of the cluster.
 
-A member of a group is noted with the number that its process has in the cluster.  Whoever
-reads the file ignores members whose process is no longer in the cluster, so a process that
-is killed is out of its groups as soon as the cluster has noticed.
+A member of a group is noted with the number that its process has in the cluster.  Members
+whose process is no longer in the cluster are ignored by every reader, so a process that is
+killed is out of its groups as soon as the cluster has noticed.
 """
 
 from __future__ import annotations
