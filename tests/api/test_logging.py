@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.test_threads import put_out, until
 
 import peerlock
 from peerlock.node.node import Node
 from peerlock.runtime.journal import Journal
+from tests.support.threads import put_out, until
 
 SILENT = """
 import logging, sys

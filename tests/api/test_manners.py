@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.test_threads import Thread, put_out, until, users
 
 import peerlock
 from peerlock.sync import LockNode
+from tests.support.threads import Thread, put_out, until, users
 
 
 @pytest.fixture

@@ -27,21 +27,11 @@ from peerlock.api.threads import Grant, Lock, LockNode
 from peerlock.core.errors import UsageError
 from peerlock.membership.place import engine_for
 from peerlock.runtime.host import Host
-from tests.support.threads import PATIENCE, Thread, until, users
+from tests.support.threads import PATIENCE, Thread, put_out, until, users
 
 lock_tests: Any = pytest.importorskip(
     "test.lock_tests", reason="CPython's tests are not here"
 )
-
-
-def put_out(cluster: str, node: LockNode) -> None:
-    async def work() -> None:
-        engine = engine_for(cluster, None)
-        await engine.leave(node.host.node.me)
-        engine.close()
-        node.host._look_soon()
-
-    node.driver.do(work()).result()
 
 
 # CPython's own tests

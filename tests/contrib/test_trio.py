@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.test_threads import users
 
 import peerlock
+from tests.support.threads import users
 
 trio = pytest.importorskip("trio", reason="trio is not installed")
 anyio = pytest.importorskip("anyio", reason="anyio is not installed")

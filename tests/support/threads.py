@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from peerlock.api.threads import LockNode
+from peerlock.membership.place import engine_for
 
 PATIENCE = 20.0
 
@@ -45,3 +46,13 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.001)
+
+
+def put_out(cluster: str, node: LockNode) -> None:
+    async def work() -> None:
+        engine = engine_for(cluster, None)
+        await engine.leave(node.host.node.me)
+        engine.close()
+        node.host._look_soon()
+
+    node.driver.do(work()).result()
