@@ -64,9 +64,14 @@ def held_and_run(request: Request) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise its exit code would be lost
     environment = {**os.environ, "PEERLOCK_NAME": ",".join(request.names)}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    command = Command(request.command, environment, blocked)
+    if request.no_fork:
+        from peerlock.cli.no_fork import become_holder
+
+        return become_holder(request, command)
     neighbour = Neighbour()
     # The last one: it watches our end of the line, which no other process may have open.
-    watchdog = Watchdog(Command(request.command, environment, blocked))
+    watchdog = Watchdog(command)
     try:
         from peerlock.cli.session import hold_and_run
 

@@ -71,6 +71,12 @@ OPTIONS = (
         default=False,
     ),
     Option(
+        "no_fork",
+        ("-F", "--no-fork"),
+        "Become COMMAND, while another process holds the lock for it.",
+        default=False,
+    ),
+    Option(
         "permits",
         ("--permits",),
         "A semaphore with N permits: at most N holders.",
@@ -106,6 +112,7 @@ class Request(NamedTuple):
     permits: int
     algorithm: str | None
     close: bool
+    no_fork: bool
     verbose: bool
 
     @property
@@ -134,6 +141,8 @@ def parse(arguments: list[str]) -> Request | None:
     if not names:
         raise UsageError("missing lock name: peerlock lock NAME -- COMMAND")
     values |= read
+    if values["close"] and values["no_fork"]:
+        raise UsageError("-o and -F exclude each other: omit one")
     command = to_run(names[0], line.rest, values.pop("shell"))
     return Request(tuple(names), command, **values)
 
