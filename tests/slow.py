@@ -36,6 +36,7 @@ SLOW = {
     ),
     "algorithms/test_naimi_trehel_failures.py": ("test_nodes_may_fail_at_any_time[4-1-1-",),
     "algorithms/test_sanders.py": ("test_with_three_nodes_too",),
+    "cli/test_no_fork.py": ("test_without_its_keeper_the_command_ends_in_time[stop]",),
     "contrib/test_in_the_box.py": ("test_work_is_done_once_for_all_workers",),
     "contrib/test_recipes.py": (
         "test_apscheduler",

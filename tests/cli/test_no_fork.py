@@ -94,11 +94,11 @@ def test_ctrl_c_while_it_waits_leaves_nothing(cluster: str) -> None:
         assert free(node)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
 def test_without_its_keeper_the_command_ends_in_time(
     cluster: str, number: signal.Signals
 ) -> None:
-    line = [*LOCK, "--cluster", cluster, "--lease", "0.5", "-F", "x", "sleep", "60"]
+    line = [*LOCK, "--cluster", cluster, "--lease", "3", "-F", "x", "sleep", "60"]
     with peerlock.sync.join(cluster) as node, subprocess.Popen(line) as process:
         until(lambda: bool(node.status().locks))
         holder = node.lock("x").holder()

@@ -50,6 +50,10 @@ lock_command = Unparsed(
     128 + N if signal N ended it.  Processes that the command leaves behind in the
     background keep the lock, and peerlock waits for them, unless -o is given.
 
+    With -F, this process becomes COMMAND, and a process in the background holds the lock
+    until COMMAND, and all that has inherited its descriptors, has ended.  If the lock is
+    lost, COMMAND is stopped, but not the processes that it has started.
+
     Joining counts towards the timeout, but is always allowed at least 3 seconds, also with
     -n.  If it takes longer, the cluster is considered unreachable.
 
