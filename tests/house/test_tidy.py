@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
     "supervision": {"core", "membership", "api"},
-    "monitoring": {"core", "runtime"},
+    "serve": {"core", "algorithms", "node", "membership", "runtime", "api"},
 }
 LAYERS["cli"] = set(LAYERS)
 PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}

@@ -27,7 +27,8 @@ def describe(node: Node) -> dict[str, Any]:
         for lock in node.locks.values()
         if lock.holders or lock.waiters
     ]
-    return {"view": node.view.number, "running": node.running, "locks": locks}
+    counted = {"lost": node.statistics.lost}
+    return {"view": node.view.number, "running": node.running, **counted, "locks": locks}
 
 
 def held(holder: Waiter, now: float) -> dict[str, Any]:
@@ -35,11 +36,19 @@ def held(holder: Waiter, now: float) -> dict[str, Any]:
         "fence": holder.fence,
         "shared": holder.demand.shared,
         "held_for": now - holder.since,
+        **labelled(holder),
     }
 
 
 def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
-    return {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
+    waited = {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
+    return waited | labelled(waiter)
+
+
+def labelled(user: Waiter) -> dict[str, str]:
+    """The label that a user has besides that of its process."""
+    label = getattr(user, "label", "")
+    return {"label": label} if label else {}
 
 
 async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, Any]:
@@ -60,7 +69,9 @@ def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str,
     members = []
     for member, answer in zip(view.members, answers, strict=True):
         who = {"pid": member.pid, "address": between_machines(member)}
-        members.append({"id": member.id, **who, "answers": answer is not None})
+        lost = answer.get("lost", 0) if answer else 0
+        about = {"answers": answer is not None, "lost": lost}
+        members.append({"id": member.id, **who, **about})
         for lock in answer["locks"] if answer else ():
             entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})
             entry["algorithm"] = entry["algorithm"] or lock["algorithm"]

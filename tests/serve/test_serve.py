@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import cast
@@ -20,14 +20,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.support.etcd_servers import Server as Etcd
+from tests.support.etcd_servers import servers
 
 import peerlock
 from peerlock.api.tasks import LockNode
-from peerlock.monitoring import web
+from peerlock.serve import http
 from peerlock.supervision import joining
 from peerlock.supervision.joining import member
-from tests.support.etcd_servers import Server as Etcd
-from tests.support.etcd_servers import servers
 
 DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
 NO_ETCD = ("--cluster", "etcd://127.0.0.1:1/c")
@@ -244,40 +244,16 @@ def has_ended(connection: socket.socket) -> bool:
 def test_silent_visitors_do_not_hold_up_the_locks(server: Server, cluster: str) -> None:
     host, _, port = str(server.address).rpartition(":")
     threads, files = server.has("task"), server.has("fd")
-    server.may_open(files + 3 * web.MOST)
+    server.may_open(files + 3 * http.STRANGERS)
     silent = [socket.create_connection((host, int(port)), DEADLINE) for _ in range(200)]
-    assert all(map(has_ended, silent[: -web.MOST]))
+    assert all(map(has_ended, silent[: -http.STRANGERS]))
     assert server.has("task") == threads
-    assert server.has("fd") <= files + web.MOST
+    assert server.has("fd") <= files + http.STRANGERS
     assert server.get("/healthz") == (200, "ok\n")
     with peerlock.sync.join(cluster) as node, node.lock("x", timeout=DEADLINE):
         assert server.metrics()["peerlock_members"] == 2
     for connection in silent:
         connection.close()
-
-
-def ended_by_server(question: bytes) -> bytes:
-    """What it says to this before it ends the connection."""
-
-    async def ask() -> bytes:
-        async with web.served("127.0.0.1:0", {"/": lambda: (200, b"hello")}) as where:
-            reader, writer = await asyncio.open_connection(*where.rsplit(":", 1))
-            writer.write(question)
-            answer = b""
-            with suppress(ConnectionResetError):
-                answer = await asyncio.wait_for(reader.read(), DEADLINE)
-            writer.close()
-            return answer
-
-    return asyncio.run(ask())
-
-
-def test_a_visit_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ended_by_server(b"GET / HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\nhello")
-    assert ended_by_server(b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 405 ")
-    assert ended_by_server(b"x" * (web.LONGEST + 1)) == b""
-    monkeypatch.setattr(web, "PATIENCE", 0.01)
-    assert ended_by_server(b"GET / HTTP/1.1\r\n") == b""
 
 
 def test_metrics_over_ipv6(cluster: str) -> None:
@@ -294,23 +270,15 @@ def test_metrics_over_ipv6(cluster: str) -> None:
 # What it says
 
 
-def test_what_others_log_is_json_too(server: Server) -> None:
-    """asyncio says that it cannot let anybody in, with a traceback."""
-    host, _, port = str(server.address).rpartition(":")
-    server.may_open(server.has("fd"))
-    with socket.create_connection((host, int(port)), DEADLINE):
-        told = server.until(logger="asyncio")
-    assert "out of system resource" in str(told["event"])
-    assert "Too many open files" in str(told["exception"])
-
-
 def test_even_a_fault_of_ours_is_json() -> None:
     script = (
         "import warnings; from peerlock.cli.logs import prepare_log; prepare_log('json');"
+        "import logging; logging.getLogger('asyncio').error('out of something');"
         "warnings.warn('careful'); raise KeyError('oops')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    careful, failed = map(json.loads, done.stderr.splitlines())
+    of_others, careful, failed = map(json.loads, done.stderr.splitlines())
+    assert (of_others["logger"], of_others["event"]) == ("asyncio", "out of something")
     assert "careful" in careful["event"]
     assert (failed["event"], failed["level"]) == ("failed", "critical")
     assert "KeyError: 'oops'" in failed["exception"]

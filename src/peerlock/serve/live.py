@@ -1,0 +1,167 @@
+"""The cluster, alive: what its members say, what has changed, and who watches.
+
+As long as a client watches, every member is asked again and again.  A round rests nine
+times as long as the last one took, and at least REST seconds: it takes a tenth of the time
+of this process, at most.  The members are those of the node's view.  What changed from one
+round to the next is told as events; what begins and ends between two rounds is not seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+from peerlock.api.status import describe, summed_up
+from peerlock.runtime.host import Host
+from peerlock.runtime.questions import answer_of
+from peerlock.serve.http import TEXT, Answer, Request, Response, Stream, event
+
+REST = 0.25  # seconds
+REMEMBERED = 50  # events, for those who begin to watch
+
+HTML = b"text/html; charset=utf-8"
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    b"connect-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+)
+HEADERS = (POLICY, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+Status = dict[str, Any]
+Happening = dict[str, Any]
+
+
+class Census:
+    """What all members say; those who ask at the same time share a round of questions."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._round: asyncio.Task[Status] | None = None
+
+    async def take(self) -> Status:
+        if self._round is None or self._round.done():
+            self._round = asyncio.get_running_loop().create_task(self._ask())
+        return await asyncio.shield(self._round)
+
+    async def _ask(self) -> Status:
+        host, view = self._host, self._host.node.view
+        told = await asyncio.gather(*(self._answer(member) for member in view.members))
+        return {**summed_up(view, told), "me": host.node.me if host.node.member else None}
+
+    async def _answer(self, member: Any) -> Status | None:
+        host = self._host
+        if member.id == host.node.me:
+            with host.guard:
+                return describe(host.node)
+        told = await answer_of(member, host.engine.cluster, host.transport)
+        return told if isinstance(told, dict) else None
+
+
+def changes(before: Status, after: Status) -> Iterator[Happening]:
+    """What has happened between two rounds."""
+    yield from member_changes(before, after)
+    earlier = {lock["name"]: lock for lock in before["locks"]}
+    for lock in after["locks"]:
+        then = earlier.pop(lock["name"], None)
+        yield from lock_changes(lock["name"], then["holders"] if then else [], lock)
+    for name, lock in earlier.items():
+        yield from lock_changes(name, lock["holders"], {"holders": []})
+
+
+def member_changes(before: Status, after: Status) -> Iterator[Happening]:
+    were = {member["id"]: member for member in before["members"]}
+    are = {member["id"]: member for member in after["members"]}
+    if before["view"] != after["view"]:
+        yield {"what": "view", "view": after["view"]}
+    for id in sorted({*were, *are}):  # noqa: A001
+        if id not in were:
+            yield {"what": "joined", **who(are[id])}
+        elif id not in are:
+            yield {"what": "left", **who(were[id])}
+        else:
+            was, now = were[id], are[id]
+            if was["answers"] != now["answers"]:
+                what = "answers" if now["answers"] else "does not answer"
+                yield {"what": what, **who(now)}
+            if (lost := now.get("lost", 0) - was.get("lost", 0)) > 0:
+                yield {"what": "lost", "grants": lost, **who(now)}
+
+
+def lock_changes(name: str, were: list[Any], lock: Status) -> Iterator[Happening]:
+    """By their fences: each grant has one of its own."""
+    held = {holder["fence"]: holder for holder in lock["holders"]}
+    gone = [holder for holder in were if holder["fence"] not in held]
+    known = {holder["fence"] for holder in were}
+    new = [holder for fence, holder in sorted(held.items()) if fence not in known]
+    for former, holder in zip(gone, new, strict=False):
+        told = {"what": "handed over", "name": name, "from": who(former), **who(holder)}
+        yield {**told, "fence": holder["fence"]}
+    for holder in new[len(gone) :]:
+        yield {"what": "granted", "name": name, "fence": holder["fence"], **who(holder)}
+    for former in gone[len(new) :]:
+        yield {"what": "released", "name": name, "fence": former["fence"], **who(former)}
+
+
+def who(entry: Status) -> Status:
+    return {key: entry.get(key) for key in ("id", "pid", "address", "label")}
+
+
+class Live:
+    """The handler of the live page's port."""
+
+    def __init__(self, census: Census) -> None:
+        self._census = census
+        self._watchers: set[Stream] = set()
+        self._happened: deque[Happening] = deque(maxlen=REMEMBERED)
+        self._last: Status | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    def handle(self, request: Request) -> Answer:
+        if request.method not in ("GET", "HEAD"):
+            return Response(405, b"GET and HEAD, nothing else\n", TEXT)
+        if request.path == "/":
+            return Response(200, page(), HTML, HEADERS)
+        if request.path == "/events":
+            return Stream(self._opened, self._closed)
+        return Response(404, b"try /\n", TEXT)
+
+    def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _opened(self, stream: Stream) -> None:
+        self._watchers.add(stream)
+        if self._watching is None or self._watching.done():
+            self._last = None  # nobody has watched meanwhile
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+        elif self._last is not None:
+            stream.send(event("status", self._last))
+            stream.send(event("happened", list(self._happened)))
+
+    def _closed(self, stream: Stream) -> None:
+        self._watchers.discard(stream)
+
+    async def _watch(self) -> None:
+        while self._watchers:
+            began = time.monotonic()
+            status = await self._census.take()
+            took = time.monotonic() - began
+            news = [] if self._last is None else list(changes(self._last, status))
+            for happening in news:
+                happening["at"] = time.time()
+            if self._last is None:
+                self._happened.clear()
+            self._happened.extend(news)
+            self._last = status
+            told = event("status", status) + (event("happened", news) if news else b"")
+            for stream in list(self._watchers):
+                stream.send(told)
+            await asyncio.sleep(max(REST, 9 * took))
+
+
+def page() -> bytes:
+    return files("peerlock.serve").joinpath("page.html").read_bytes()
