@@ -20,14 +20,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.etcd_servers import Server as Etcd
-from tests.support.etcd_servers import servers
 
 import peerlock
 from peerlock.api.tasks import LockNode
 from peerlock.serve import http
 from peerlock.supervision import joining
 from peerlock.supervision.joining import member
+from tests.support.etcd_servers import Server as Etcd
+from tests.support.etcd_servers import servers
 
 DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
 NO_ETCD = ("--cluster", "etcd://127.0.0.1:1/c")

@@ -110,7 +110,11 @@ class Api:
         self._polls: dict[Claim, set[asyncio.Future[None]]] = {}
         self._streams: dict[Session, Stream] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._routes: dict[tuple[str, str, str], Route] = {
+        self._routes = self.routes()
+
+    def routes(self) -> dict[tuple[str, str, str], Route]:
+        """By method, first part of the path, and what the third part is."""
+        return {
             ("GET", "openapi.json", ""): self._describe,
             ("GET", "status", ""): self._status,
             ("POST", "sessions", ""): self._open,

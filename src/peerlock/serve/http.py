@@ -27,6 +27,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from math import inf
 from typing import Any, NamedTuple, cast
@@ -35,6 +36,7 @@ from urllib.parse import parse_qsl
 import h11
 import msgspec
 
+from peerlock.runtime.door import close_if_cancelled
 from peerlock.runtime.listening import Listening
 from peerlock.runtime.transport import kept_alive
 
@@ -119,6 +121,7 @@ class Server:
         visitor = Visitor(self, peer)
         self.strangers[visitor] = None
         visitor.arriving = self.loop.create_task(visitor.arrive(security))
+        visitor.arriving.add_done_callback(partial(close_if_cancelled, peer))
         if not self._ticking:
             self._ticking = True
             self.loop.call_later(TICK, self._tick)
@@ -159,6 +162,7 @@ async def serving(
     finally:
         listening.close()
         server.close()
+        await asyncio.sleep(0)  # what is aborted is closed in the next turn of the loop
 
 
 class Visitor(asyncio.Protocol):

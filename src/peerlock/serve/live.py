@@ -69,7 +69,7 @@ def changes(before: Status, after: Status) -> Iterator[Happening]:
         then = earlier.pop(lock["name"], None)
         yield from lock_changes(lock["name"], then["holders"] if then else [], lock)
     for name, lock in earlier.items():
-        yield from lock_changes(name, lock["holders"], {"holders": []})
+        yield from lock_changes(name, lock["holders"], {**lock, "holders": []})
 
 
 def member_changes(before: Status, after: Status) -> Iterator[Happening]:
@@ -83,27 +83,30 @@ def member_changes(before: Status, after: Status) -> Iterator[Happening]:
         elif id not in are:
             yield {"what": "left", **who(were[id])}
         else:
-            was, now = were[id], are[id]
-            if was["answers"] != now["answers"]:
-                what = "answers" if now["answers"] else "does not answer"
-                yield {"what": what, **who(now)}
-            if (lost := now.get("lost", 0) - was.get("lost", 0)) > 0:
-                yield {"what": "lost", "grants": lost, **who(now)}
+            yield from one_member(were[id], are[id])
+
+
+def one_member(was: Status, now: Status) -> Iterator[Happening]:
+    if was["answers"] != now["answers"]:
+        yield {"what": "answers" if now["answers"] else "does not answer", **who(now)}
+    if was["answers"] and now["lost"] > was["lost"]:
+        yield {"what": "lost", "grants": now["lost"] - was["lost"], **who(now)}
 
 
 def lock_changes(name: str, were: list[Any], lock: Status) -> Iterator[Happening]:
-    """By their fences: each grant has one of its own."""
-    held = {holder["fence"]: holder for holder in lock["holders"]}
-    gone = [holder for holder in were if holder["fence"] not in held]
+    """Each grant has a fence of its own; of a lock with one holder, it is a hand-over."""
+    held = {holder["fence"] for holder in lock["holders"]}
     known = {holder["fence"] for holder in were}
-    new = [holder for fence, holder in sorted(held.items()) if fence not in known]
-    for former, holder in zip(gone, new, strict=False):
-        told = {"what": "handed over", "name": name, "from": who(former), **who(holder)}
-        yield {**told, "fence": holder["fence"]}
-    for holder in new[len(gone) :]:
-        yield {"what": "granted", "name": name, "fence": holder["fence"], **who(holder)}
-    for former in gone[len(new) :]:
-        yield {"what": "released", "name": name, "fence": former["fence"], **who(former)}
+    gone = [holder for holder in were if holder["fence"] not in held]
+    new = [holder for holder in lock["holders"] if holder["fence"] not in known]
+    alone = not lock["permits"] and not any(holder["shared"] for holder in gone + new)
+    if alone and gone and new:
+        told = {"what": "handed over", "name": name, "fence": new[0]["fence"]}
+        yield {**told, "from": who(gone[0]), **who(new[0])}
+        return
+    for what, holders in (("released", gone), ("granted", new)):
+        for holder in holders:
+            yield {"what": what, "name": name, "fence": holder["fence"], **who(holder)}
 
 
 def who(entry: Status) -> Status:
