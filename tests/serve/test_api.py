@@ -11,7 +11,8 @@ import peerlock
 from peerlock.serve.access import Keys, tokens_in
 from peerlock.serve.api import Api
 from peerlock.serve.openapi import description
-from tests.support.http import Served, served
+from peerlock.serve.ports import Ports
+from tests.support.http import Served, reader, served
 
 Talk = Callable[[Served], Awaitable[None]]
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -298,10 +299,8 @@ def test_what_is_wrong_is_said_in_a_line(
 
 def test_before_it_has_joined_it_says_so(tmp_path: Path) -> None:
     async def main() -> None:
-        from peerlock.serve.ports import Ports
-
-        node = peerlock.join("memory://c", thread=False)
-        ports = Ports(node.host, Keys(), "127.0.0.1:0", f"unix:{tmp_path}/a")
+        node = peerlock.join("memory://served", thread=False)
+        ports = Ports(node.host, reader, Keys(), "127.0.0.1:0", f"unix:{tmp_path}/a")
         async with ports.open() as where, Served(node, ports, where).client() as client:
             status, told = await client.ask("POST", "/v1/sessions")
             assert (status, "has not joined" in told["error"]) == (503, True)

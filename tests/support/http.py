@@ -8,7 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import peerlock
+from peerlock.api.meeting import USUAL, meet
 from peerlock.api.tasks import LockNode
+from peerlock.membership.engine import Engine
 from peerlock.serve.access import UNIX, Keys
 from peerlock.serve.ports import Ports
 
@@ -88,6 +90,10 @@ async def within(work: Any) -> Any:
     return await asyncio.wait_for(work, DEADLINE)
 
 
+def reader() -> Engine:
+    return meet("memory://served", None, USUAL)[0]
+
+
 class Served:
     """A member with its ports."""
 
@@ -104,7 +110,7 @@ async def served(
 ) -> AsyncIterator[Served]:
     async with AsyncExitStack() as stack:
         node = peerlock.join("memory://served", thread=False)
-        ports = Ports(node.host, keys or Keys(), "127.0.0.1:0", api, web)
+        ports = Ports(node.host, reader, keys or Keys(), "127.0.0.1:0", api, web)
         where = await stack.enter_async_context(ports.open())
         await stack.enter_async_context(node)
         stack.callback(ports.end_sessions)

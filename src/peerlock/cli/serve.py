@@ -17,12 +17,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from peerlock.api.meeting import Reach
+from peerlock.api.meeting import Reach, meet
 from peerlock.api.tasks import LockNode, join
 from peerlock.cli.cluster import complain_about_cluster
 from peerlock.cli.descriptors import must_have_descriptors
@@ -33,6 +35,7 @@ from peerlock.cli.output import (
     reach_options,
 )
 from peerlock.core.errors import UsageError
+from peerlock.membership.engine import Engine
 from peerlock.runtime.host import Host
 from peerlock.supervision.joining import member
 
@@ -120,10 +123,16 @@ def serve(
     must_have_descriptors()
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach, thread=False)
-        asyncio.run(stay(node, ports_for(node.host, Given(**ports))))
+        reading = partial(reader, cluster, reach)
+        asyncio.run(stay(node, ports_for(node.host, reading, Given(**ports))))
 
 
-def ports_for(host: Host, given: Given) -> Ports:
+def reader(cluster: str | None, reach: Reach) -> Engine:
+    """Of the members, without being one."""
+    return meet(cluster, None, reach)[0]
+
+
+def ports_for(host: Host, reading: Callable[[], Engine], given: Given) -> Ports:
     try:
         from peerlock.serve.access import Keys, tokens_in
         from peerlock.serve.ports import Ports
@@ -133,7 +142,7 @@ def ports_for(host: Host, given: Given) -> Ports:
         raise UsageError("serve needs an extra: pip install 'peerlock[serve]'") from None
     tokens = tokens_in(given.token_file) if given.token_file else None
     keys = Keys(tokens, given.tls, given.socket_mode)
-    return Ports(host, keys, given.metrics, given.api, given.web)
+    return Ports(host, reading, keys, given.metrics, given.api, given.web)
 
 
 async def stay(node: LockNode, ports: Ports) -> None:

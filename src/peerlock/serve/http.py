@@ -176,6 +176,7 @@ class Visitor(asyncio.Protocol):
         self.on_lost: list[Callable[[Visitor], None]] = []
         self._server = server
         self._peer = peer
+        self._begun = False  # what makes a transport of the socket
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD)
         self._asked: h11.Request | None = None  # what is being read, or answered
         self._headers: Mapping[bytes, bytes] = {}
@@ -187,6 +188,7 @@ class Visitor(asyncio.Protocol):
         self._beat_at = 0.0
 
     async def arrive(self, security: ssl.SSLContext | None) -> None:
+        self._begun = True
         try:
             await self._server.loop.connect_accepted_socket(
                 lambda: self,
@@ -206,6 +208,9 @@ class Visitor(asyncio.Protocol):
         self._server.gone(self)
         if self.transport is not None:
             self.transport.abort()
+        elif not self._begun:
+            self.arriving.cancel()
+            self._peer.close()
         else:  # a handshake is not cancelled, but fails
             with suppress(OSError):
                 self._peer.shutdown(socket.SHUT_RDWR)

@@ -2,8 +2,9 @@
 
 As long as a client watches, every member is asked again and again.  A round rests nine
 times as long as the last one took, and at least REST seconds: it takes a tenth of the time
-of this process, at most.  The members are those of the node's view.  What changed from one
-round to the next is told as events; what begins and ends between two rounds is not seen.
+of this process, at most.  The members are read by an engine of its own, as `peerlock
+status` does; if it does not answer, they are those of the node's view.  What changed from
+one round to the next is told as events; what begins and ends in between is not seen.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
 from peerlock.api.status import describe, summed_up
+from peerlock.membership.engine import ClusterError, Engine
+from peerlock.node.views import Member
 from peerlock.runtime.host import Host
 from peerlock.runtime.questions import answer_of
 from peerlock.serve.http import TEXT, Answer, Request, Response, Stream, event
@@ -38,9 +41,17 @@ Happening = dict[str, Any]
 class Census:
     """What all members say; those who ask at the same time share a round of questions."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, reading: Callable[[], Engine]) -> None:
         self._host = host
+        self._reading = reading
+        self._engine: Engine | None = None
         self._round: asyncio.Task[Status] | None = None
+
+    def close(self) -> None:
+        if self._round is not None:
+            self._round.cancel()
+        if self._engine is not None:
+            self._engine.close()
 
     async def take(self) -> Status:
         if self._round is None or self._round.done():
@@ -48,11 +59,16 @@ class Census:
         return await asyncio.shield(self._round)
 
     async def _ask(self) -> Status:
-        host, view = self._host, self._host.node.view
+        host = self._host
+        try:
+            self._engine = self._engine or self._reading()
+            view = await self._engine.read()
+        except ClusterError:  # the members are still there
+            view = host.node.view
         told = await asyncio.gather(*(self._answer(member) for member in view.members))
         return {**summed_up(view, told), "me": host.node.me if host.node.member else None}
 
-    async def _answer(self, member: Any) -> Status | None:
+    async def _answer(self, member: Member) -> Status | None:
         host = self._host
         if member.id == host.node.me:
             with host.guard:

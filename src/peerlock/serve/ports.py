@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from peerlock.membership.engine import Engine
 from peerlock.runtime.host import Host
 from peerlock.serve.access import Gate, Keys
 from peerlock.serve.api import Api
@@ -19,13 +20,14 @@ class Ports:
     def __init__(
         self,
         host: Host,
+        reading: Callable[[], Engine],  # an engine that reads who is a member
         keys: Keys,
         metrics: str,
         api: str | None = None,
         web: str | None = None,
     ) -> None:
         """Raises UsageError if a port would be open to clients that it must not be."""
-        census = Census(host)
+        self._census = census = Census(host, reading)
         self.api = Api(host, census.take) if api is not None else None
         self._live = Live(census) if web is not None else None
         pages = handler(pages_about(host, self.api))
@@ -48,9 +50,13 @@ class Ports:
                 stack.callback(gate.tidy)
                 server = Server(handle, gate.admit, most)
                 await stack.enter_async_context(serving(server, sockets, gate.security))
+            stack.callback(self._close)
             yield where
-            if self._live is not None:
-                self._live.close()
+
+    def _close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+        self._census.close()
 
     def end_sessions(self) -> None:
         if self.api is not None:
