@@ -34,6 +34,8 @@ NEXT = """\
 - *Should I use Redis, etcd or PostgreSQL instead?* [A comparison](alternatives.md).
 - *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when
   you need the fence.
+- *My program is not in Python.* [Locks for other languages](other-languages.md), over HTTP.
+- *I want to see it live*: [a page of a real cluster](serve.md#the-cluster-alive).
 - *How do I configure it?* [Settings](knobs.md), [the command line](commands.md),
   [the Python API](api.md), [many machines](cluster.md).
 - *Which algorithm suits my network and load?* [All algorithms compared](compare.md), by

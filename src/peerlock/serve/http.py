@@ -185,7 +185,7 @@ class Visitor(asyncio.Protocol):
         self._stream: Stream | None = None
         self._until = server.loop.time() + PATIENCE  # for its request
         self._reads_until = inf
-        self._beat_at = 0.0
+        self._beat_at = inf
 
     async def arrive(self, security: ssl.SSLContext | None) -> None:
         self._begun = True
@@ -384,7 +384,7 @@ class Visitor(asyncio.Protocol):
     def _begin_stream(self, stream: Stream) -> None:
         headers = [(b"content-type", EVENTS), (b"cache-control", b"no-store")]
         self._send(h11.Response(status_code=200, reason=b"OK", headers=headers))
-        self._stream = stream
+        self._stream, self._beat_at = stream, self._server.loop.time() + BEAT
         stream.begin(self)
 
     def push(self, data: bytes) -> None:
