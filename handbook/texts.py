@@ -99,6 +99,8 @@ def rehoused(text: str, origin: str, book: Book) -> str:
         place = normpath(PurePosixPath(origin).parent / path)
         if picture:
             return shown(ROOT / place, words, book)
+        if place.startswith("docs/") and not place.endswith(".md"):
+            return beside(place.removeprefix("docs/"), words, book)
         new = at_home(place, anchor)
         return words if new is None else f"[{words}]({new})"
 
@@ -111,6 +113,12 @@ def at_home(place: str, anchor: str) -> str | None:
         return ELSEWHERE[anchor]
     new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
     return new and f"{new}{'#' + anchor if anchor else ''}"
+
+
+def beside(place: str, words: str, book: Book) -> str:
+    """A file that a page offers as it is."""
+    book.files[place] = (ROOT / "docs" / place).read_bytes()
+    return f'<a href="{place}">{words}</a>'
 
 
 def shown(path: Path, words: str, book: Book) -> str:

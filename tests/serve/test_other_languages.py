@@ -82,9 +82,7 @@ def api(shared: str) -> str:
 
 
 @pytest.fixture
-def beside(
-    shared: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LockNode]:
+def beside(shared: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[LockNode]:
     """A member in this process."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", shared)
     with peerlock.sync.join(f"sqlite://{shared}/c.db") as node:
