@@ -242,14 +242,15 @@ def test_semaphores_readers_and_terms(on_unix: Callable[[Talk], None]) -> None:
             assert (status, told["state"]) == (202, "waiting")
             await client.ask("DELETE", f"{mine}/locks/three")
             assert (await client.ask("PUT", f"{mine}/locks/pool"))[0] == 409
-            for key in ("r1", "r2"):
-                wanted = {"name": "table", "shared": True}
-                assert (await client.ask("PUT", f"{mine}/locks/{key}", wanted))[0] == 200
-            wanted = {"name": "table", "nonblock": True}
-            assert (await client.ask("PUT", f"{mine}/locks/w", wanted))[0] == 423
-            assert (await client.ask("DELETE", f"{mine}/locks/w"))[0] == 200
-            other = {"name": "pool"}
-            assert (await client.ask("PUT", f"{mine}/locks/r1", other))[0] == 409
+            wanted = {"name": "table", "shared": True}
+            assert (await client.ask("PUT", f"{mine}/locks/r1", wanted))[0] == 200
+            other = peerlock.join("memory://served", thread=False)
+            async with other, other.lock("table", shared=True):
+                wanted = {"name": "table", "nonblock": True}
+                assert (await client.ask("PUT", f"{mine}/locks/w", wanted))[0] == 423
+                assert (await client.ask("DELETE", f"{mine}/locks/w"))[0] == 200
+            changed = {"name": "pool"}
+            assert (await client.ask("PUT", f"{mine}/locks/r1", changed))[0] == 409
 
     on_unix(talk)
 

@@ -14,9 +14,9 @@ import pytest
 import peerlock
 from peerlock.serve import live
 from peerlock.serve.live import changes
-from tests.serve.test_serve import Server, serving
 from tests.support import chromium
 from tests.support.http import served
+from tests.support.serving import Server, serving
 
 
 def status(view: int = 1, lost: int = 0, answers: bool = True, **locks: Any) -> Any:

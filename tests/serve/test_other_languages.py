@@ -16,13 +16,12 @@ import pytest
 
 import peerlock
 from peerlock.api.threads import LockNode
-from tests.serve.test_serve import serving
 from tests.support.relay import Relay
+from tests.support.serving import DEADLINE, serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "other-languages.md").read_text()
 NODE, CC = shutil.which("node"), shutil.which("gcc") or shutil.which("cc")
-DEADLINE = 60.0
 
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler here")
