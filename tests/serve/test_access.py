@@ -14,6 +14,7 @@ from peerlock.core.errors import UsageError
 from peerlock.runtime.certificates import issue, new_authority
 from peerlock.runtime.tls import Files, client_context
 from peerlock.serve.access import Gate, Keys, Tokens, tokens_in
+from peerlock.serve.ports import CLIENTS, most_clients
 from tests.support.http import served
 
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
@@ -109,6 +110,14 @@ def test_a_port_is_not_opened_to_everybody(
     keys = Keys(tokens_in(str(tokens)) if with_token else None)
     with pytest.raises(UsageError, match=words):
         Gate(where, keys, needs_key)
+
+
+def test_the_metrics_may_be_open_to_other_machines_but_not_with_a_token_in_clear(
+    tokens: Path,
+) -> None:
+    Gate("0.0.0.0:0", Keys(), False, open_elsewhere=True)
+    with pytest.raises(UsageError, match="in clear text"):
+        Gate("0.0.0.0:0", Keys(tokens_in(str(tokens))), False, open_elsewhere=True)
 
 
 def test_on_loopback_a_web_site_cannot_read_the_live_page() -> None:
@@ -217,6 +226,15 @@ def test_handshakes_count_as_strangers(certificates: Path) -> None:
                 await silent.__aexit__()
 
     asyncio.run(main())
+
+
+def test_half_of_the_descriptors_are_left_to_the_locks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (100, 100))
+    assert most_clients() == 50
+    monkeypatch.setattr("resource.getrlimit", lambda _: (10**6, 10**6))
+    assert most_clients() == CLIENTS
 
 
 def test_certificates_must_be_there(tmp_path: Path) -> None:

@@ -176,6 +176,22 @@ def test_a_loss_is_pushed_and_stays_until_it_was_seen(
     on_unix(talk)
 
 
+def test_when_the_server_ends_its_clients_are_told(on_unix: Callable[[Talk], None]) -> None:
+    async def talk(there: Served) -> None:
+        async with there.client() as client:
+            client.send("POST", "/v1/sessions", {}, Accept="text/event-stream")
+            await client.head()
+            mine = f"/v1/sessions/{(await client.event())[1]['session']}"
+            async with there.client() as other:
+                await other.ask("PUT", f"{mine}/locks/x")
+            assert (await client.event())[0] == "held"
+            there.ports.end_sessions()
+            assert await client.event() == ("end", {"reason": "the server has ended"})
+            await there.node.lock("x", timeout=20).acquire()
+
+    on_unix(talk)
+
+
 @pytest.mark.parametrize("as_stream", [False, True])
 def test_a_client_that_dies_on_the_unix_socket_loses_its_locks_at_once(
     on_unix: Callable[[Talk], None], as_stream: bool

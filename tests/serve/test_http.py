@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from peerlock.serve import http
-from peerlock.serve.http import Request, Response, Server, Stream, complaint, serving
+from peerlock.serve.http import (
+    Request,
+    Response,
+    Server,
+    Stream,
+    Visitor,
+    complaint,
+    serving,
+)
 from tests.support.http import Client
 
 FAST = {"TICK": 0.005, "PATIENCE": 0.05}
@@ -82,6 +90,8 @@ def test_a_connection_serves_many_requests() -> None:
                 assert await one.ask("GET", "/") == (200, "hello")
             one.send("HEAD", "/")
             assert (await one.head())[1]["content-length"] == "5"
+            one.send("HEAD", "/stream")
+            assert (await one.head())[0] == 405
             for _ in range(3):  # without waiting for answers
                 one.send("GET", "/")
             assert [await one.answer() for _ in range(3)] == [(200, "hello")] * 3
@@ -197,17 +207,22 @@ def test_an_idle_connection_is_closed_unless_a_session_is_tied_to_it(
     run(talk)
 
 
+async def not_reading(slow: Client, desk: Desk) -> Visitor:
+    slow.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    slow.send("GET", "/stream")
+    while not desk.streams:
+        await asyncio.sleep(0.001)
+    (visitor,) = desk.server.known
+    return visitor
+
+
 @pytest.mark.usefixtures("fast")
 def test_a_client_that_does_not_read_is_disconnected() -> None:
     async def talk(desk: Desk, client: Callable[[], Client]) -> None:
         async with client() as slow:
-            slow.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            slow.send("GET", "/stream")
-            while not desk.streams:
-                await asyncio.sleep(0.001)
-            chunk = b"x" * 10_000
-            (visitor,) = desk.server.known
+            visitor = await not_reading(slow, desk)
             assert visitor.transport is not None
+            chunk = b"x" * 10_000
             while not visitor.transport.get_write_buffer_size():
                 desk.streams[0].send(chunk)
             while desk.streams:  # no more is sent, and it has PATIENCE seconds
@@ -219,11 +234,7 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
 def test_a_stream_does_not_pile_up() -> None:
     async def talk(desk: Desk, client: Callable[[], Client]) -> None:
         async with client() as slow:
-            slow.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            slow.send("GET", "/stream")
-            while not desk.streams:
-                await asyncio.sleep(0.001)
-            (visitor,) = desk.server.known
+            visitor = await not_reading(slow, desk)
             stream = desk.streams[0]
             for _ in range(2_000):
                 stream.send(b"x" * 10_000)

@@ -130,7 +130,7 @@ class Gate:
                 self.security = server_context_for_clients(files)
             except ClusterError as error:
                 raise UsageError(str(error)) from None
-        elif self._tokens and not here and not open_elsewhere:
+        elif self._tokens and not here:
             raise UsageError(
                 f"a token for {self.where} would cross the network in clear text: "
                 "add --tls DIR, or use a loopback address"

@@ -382,6 +382,9 @@ class Visitor(asyncio.Protocol):
         self.transport.write(b"".join(self._http.send(event) or b"" for event in events))
 
     def _begin_stream(self, stream: Stream) -> None:
+        if self._is_head:
+            self._reply(complaint(405, "GET this stream: it has no end"))
+            return
         headers = [(b"content-type", EVENTS), (b"cache-control", b"no-store")]
         self._send(h11.Response(status_code=200, reason=b"OK", headers=headers))
         self._stream, self._beat_at = stream, self._server.loop.time() + BEAT

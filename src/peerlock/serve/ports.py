@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -35,7 +36,7 @@ class Ports:
         self._ports: dict[str, tuple[Gate, Handler, int]] = {"metrics": (gate, pages, MOST)}
         if api is not None and self.api is not None:
             gate = Gate(api, keys, True, ("/healthz",))
-            self._ports["api"] = (gate, self.api.handle, CLIENTS)
+            self._ports["api"] = (gate, self.api.handle, most_clients())
         if web is not None and self._live is not None:
             gate = Gate(web, keys, False)
             self._ports["web"] = (gate, self._live.handle, MOST)
@@ -61,3 +62,8 @@ class Ports:
     def end_sessions(self) -> None:
         if self.api is not None:
             self.api.close()
+
+
+def most_clients() -> int:
+    """Half of the descriptors are left to the locks."""
+    return min(CLIENTS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
