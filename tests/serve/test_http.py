@@ -27,7 +27,7 @@ class Desk:
     """A page at once, one that comes when it is told to, and a stream."""
 
     def __init__(self, most: int) -> None:
-        self.server = Server(self.handle, self.admits, most)
+        self.server = Server(self.handle, self.admits, most, ("/public",))
         self.ready = asyncio.Event()
         self.streams: list[Stream] = []
         self.cancelled = 0
@@ -143,6 +143,28 @@ def test_a_flood_of_strangers_replaces_strangers_and_nobody_else() -> None:
                 assert await newest.ask("GET", "/") == (200, "hello")
             for stranger in flood:
                 await stranger.__aexit__()
+
+    run(talk)
+
+
+@pytest.mark.parametrize("path", ["/", "/public"])
+def test_half_a_request_and_public_pages_make_nobody_known(path: str) -> None:
+    """Otherwise connections without a key could take the places of those with one."""
+
+    async def talk(desk: Desk, client: Callable[[], Client]) -> None:
+        flood = [await client().__aenter__() for _ in range(40)]
+        for one in flood:
+            length = "0" if path == "/public" else "100"  # of a body that does not come
+            head = (
+                f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Key: x\r\nContent-Length: {length}"
+            )
+            one.writer.write(head.encode() + b"\r\n\r\n")
+        assert await flood[0].reader.read() is not None
+        assert not desk.server.known
+        async with client() as newest:
+            assert await newest.ask("GET", "/") == (200, "hello")
+        for one in flood:
+            await one.__aexit__()
 
     run(talk)
 

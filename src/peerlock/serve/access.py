@@ -115,7 +115,7 @@ class Gate:
         self.is_unix = where.startswith(UNIX)
         self._mode = keys.socket_mode
         self._tokens = None if self.is_unix else keys.tokens
-        self._public = frozenset(public)
+        self.public = frozenset(public)
         self.security: ssl.SSLContext | None = None
         self._checks_host = False
         if not self.is_unix:
@@ -146,7 +146,7 @@ class Gate:
         self, headers: Mapping[bytes, bytes], path: str, transport: asyncio.Transport
     ) -> Response | None:
         """What to answer instead, if the client is not let in."""
-        if self.is_unix or path in self._public:
+        if self.is_unix or path in self.public:
             return None
         if not self._tokens and not self.security:
             if self._checks_host and not is_plain(headers.get(b"host", b"")):

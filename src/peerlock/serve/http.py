@@ -3,8 +3,9 @@
 h11 parses what clients send.  This file decides what a connection may cost, because a port
 may be open to many clients and must not take resources that the locks need.
 
- 1. A connection is a *stranger* until it has made a request that is let in (`access.py`).
-    At most STRANGERS wait, TLS handshakes included; a new one replaces the oldest.
+ 1. A connection is a *stranger* until it has made a whole request that is let in, and not
+    for a page that is public (`access.py`).  There are at most STRANGERS, TLS handshakes
+    included; a new one replaces the oldest.
  2. At most `most` others are *known*.  When one more comes, the one that has been idle for
     longest is closed; if none is idle, the new one gets 503, and is closed.
  3. A request arrives within PATIENCE seconds.  Its head has at most HEAD bytes, its body at
@@ -25,7 +26,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
@@ -103,10 +104,17 @@ Admits = Callable[[Mapping[bytes, bytes], str, asyncio.Transport], Response | No
 
 
 class Server:
-    def __init__(self, handler: Handler, admits: Admits, most: int = MOST) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        admits: Admits,
+        most: int = MOST,
+        public: Collection[str] = (),
+    ) -> None:
         self.handler = handler
         self.admits = admits
         self.most = most
+        self.public = public  # pages that make no stranger known
         self.strangers: dict[Visitor, None] = {}  # the oldest first
         self.known: dict[Visitor, None] = {}  # the one that asked longest ago first
         self.loop = asyncio.get_running_loop()
@@ -126,10 +134,20 @@ class Server:
             self._ticking = True
             self.loop.call_later(TICK, self._tick)
 
-    def has_room(self) -> bool:
-        """For one more known connection; the one that was idle for longest may go."""
-        if len(self.known) < self.most:
-            return True
+    def knows(self, visitor: Visitor, path: str) -> bool:
+        """It has made a request; whether there is room for it."""
+        if visitor in self.strangers:
+            if path in self.public:
+                return True
+            if len(self.known) >= self.most and not self._make_room():
+                return False
+            del self.strangers[visitor]
+        self.known.pop(visitor, None)
+        self.known[visitor] = None
+        return True
+
+    def _make_room(self) -> bool:
+        """The connection that was idle for longest goes, if one is idle."""
         idle = next((visitor for visitor in self.known if visitor.is_idle), None)
         if idle is not None:
             idle.abort()
@@ -179,6 +197,7 @@ class Visitor(asyncio.Protocol):
         self._begun = False  # what makes a transport of the socket
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD)
         self._asked: h11.Request | None = None  # what is being read, or answered
+        self._busy = False  # answering it
         self._headers: Mapping[bytes, bytes] = {}
         self._body = b""
         self._answering: asyncio.Task[None] | None = None
@@ -202,7 +221,7 @@ class Visitor(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        return self._asked is None and not self.tied
+        return not self._busy and not self.tied
 
     def abort(self) -> None:
         self._server.gone(self)
@@ -286,22 +305,17 @@ class Visitor(asyncio.Protocol):
         self._asked, self._body, self._headers = head, b"", dict(head.headers)
         path = head.target.decode("latin-1").partition("?")[0]
         refusal = self._server.admits(self._headers, path, self.transport)
-        if refusal is None and self in self._server.strangers:
-            if not self._server.has_room():
-                refusal = complaint(503, "too many connections: try again later")
-            else:
-                del self._server.strangers[self]
         if refusal is not None:
             self._reply(refusal, ends=True)
-            return False
-        self._server.known.pop(self, None)
-        self._server.known[self] = None
-        return True
+        return refusal is None
 
     def _answer(self) -> None:
         head = self._asked
         assert head is not None
         path, _, query = head.target.decode("latin-1").partition("?")
+        if not self._server.knows(self, path):
+            self._reply(complaint(503, "too many connections: try again later"), ends=True)
+            return
         request = Request(
             head.method.decode(),
             path,
@@ -310,7 +324,7 @@ class Visitor(asyncio.Protocol):
             self._body,
             self,
         )
-        self._until = inf
+        self._until, self._busy = inf, True
         try:
             answer = self._server.handler(request)
         except Exception as error:
@@ -321,6 +335,7 @@ class Visitor(asyncio.Protocol):
             self._begin_stream(answer)
         else:
             self._answering = self._server.loop.create_task(self._answer_later(answer))
+            self._answering.add_done_callback(lambda _: answer.close())  # if not begun
 
     async def _answer_later(self, answer: Coroutine[Any, Any, Answer]) -> None:
         try:
@@ -362,7 +377,7 @@ class Visitor(asyncio.Protocol):
             h11.Data(data=b"" if self._is_head else response.body),
             h11.EndOfMessage(),
         )
-        self._asked = None
+        self._asked, self._busy = None, False
         self._replied(ends)
 
     def _replied(self, ends: bool) -> None:

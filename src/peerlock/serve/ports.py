@@ -49,7 +49,7 @@ class Ports:
             for name, (gate, handle, most) in self._ports.items():
                 sockets, where[name] = await gate.listen()
                 stack.callback(gate.tidy)
-                server = Server(handle, gate.admit, most)
+                server = Server(handle, gate.admit, most, gate.public)
                 await stack.enter_async_context(serving(server, sockets, gate.security))
             stack.callback(self._close)
             yield where
