@@ -69,9 +69,7 @@ def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str,
     members = []
     for member, answer in zip(view.members, answers, strict=True):
         who = {"pid": member.pid, "address": between_machines(member)}
-        lost = answer.get("lost", 0) if answer else 0
-        about = {"answers": answer is not None, "lost": lost}
-        members.append({"id": member.id, **who, **about})
+        members.append({"id": member.id, **who, "answers": answer is not None})
         for lock in answer["locks"] if answer else ():
             entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})
             entry["algorithm"] = entry["algorithm"] or lock["algorithm"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
-from peerlock.api.status import describe, summed_up
+from peerlock.api.status import summed_up
 from peerlock.membership.engine import ClusterError, Engine
 from peerlock.node.views import Member
 from peerlock.runtime.host import Host
@@ -66,13 +66,16 @@ class Census:
         except ClusterError:  # the members are still there
             view = host.node.view
         told = await asyncio.gather(*(self._answer(member) for member in view.members))
-        return {**summed_up(view, told), "me": host.node.me if host.node.member else None}
+        found = summed_up(view, told)
+        for member, answer in zip(found["members"], told, strict=True):
+            member["lost"] = answer.get("lost", 0) if answer else 0
+        return {**found, "me": host.node.me if host.node.member else None}
 
     async def _answer(self, member: Member) -> Status | None:
         host = self._host
         if member.id == host.node.me:
             with host.guard:
-                return describe(host.node)
+                return host.describe(host.node)
         told = await answer_of(member, host.engine.cluster, host.transport)
         return told if isinstance(told, dict) else None
 
