@@ -36,6 +36,8 @@ NEXT = """\
 - *Should I use Redis, etcd or PostgreSQL instead?* [A comparison](alternatives.md).
 - *What exactly can I rely on?* [What is promised, and what is not](promises.md), and when
   you need the fence.
+- *My program is not in Python.* [Locks for other languages](other-languages.md), over HTTP.
+- *I want to see it live*: [a page of a real cluster](serve.md#the-cluster-alive).
 - *How do I configure it?* [Settings](knobs.md), [the command line](commands.md),
   [the Python API](api.md), [many machines](cluster.md), [recipes](recipes.md) for gunicorn,
   Celery, Django, pytest, tooz and others.
@@ -103,6 +105,8 @@ def rehoused(text: str, origin: str, book: Book) -> str:
         place = normpath(PurePosixPath(origin).parent / path)
         if picture:
             return shown(ROOT / place, words, book)
+        if place.startswith("docs/") and not place.endswith(".md"):
+            return beside(place.removeprefix("docs/"), words, book)
         new = at_home(place, anchor)
         return words if new is None else f"[{words}]({new})"
 
@@ -115,6 +119,12 @@ def at_home(place: str, anchor: str) -> str | None:
         return ELSEWHERE[anchor]
     new = MOVED.get(place) or (place[5:] if place.startswith("docs/") else None)
     return new and f"{new}{'#' + anchor if anchor else ''}"
+
+
+def beside(place: str, words: str, book: Book) -> str:
+    """A file that a page offers as it is."""
+    book.files[place] = (ROOT / "docs" / place).read_bytes()
+    return f'<a href="{place}">{words}</a>'
 
 
 def shown(path: Path, words: str, book: Book) -> str:

@@ -17,8 +17,10 @@ LONG = (
     "lab/test_own_algorithm.py",
     "lab/test_reproduce.py",
     "membership/test_etcd",
-    "monitoring/test_serve.py",
     "runtime/test_tcp.py",
+    "serve/test_live.py",
+    "serve/test_other_languages.py",
+    "serve/test_serve.py",
     "simulator/test_cluster.py",
 )
 

@@ -82,7 +82,7 @@ def test_a_lock_on_the_command_line_loads_nothing_that_parses_draws_or_checks(
     slow = {"click", "rich", "random", "tempfile", "secrets", "shutil", "gettext", "h11"}
     assert not loaded & slow
     rooms = {".".join(name.split(".")[:2]) for name in loaded}
-    drawing = {"traces", "simulator", "checker", "quorums", "lab", "monitoring"}
+    drawing = {"traces", "simulator", "checker", "quorums", "lab", "serve"}
     assert not rooms & {f"peerlock.{room}" for room in drawing}
     assert "peerlock.runtime.tls" not in loaded
 

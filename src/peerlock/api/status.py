@@ -126,6 +126,7 @@ def describe(node: Node, label: str = "") -> dict[str, Any]:
         "label": label,
         "view": node.view.number,
         "running": node.running,
+        "lost": node.statistics.lost,
         "locks": locks,
     }
 
@@ -135,11 +136,19 @@ def held(holder: Waiter, now: float) -> dict[str, Any]:
         "fence": holder.fence,
         "shared": holder.demand.shared,
         "held_for": now - holder.since,
+        **labelled(holder),
     }
 
 
 def waiting(waiter: Waiter, now: float) -> dict[str, Any]:
-    return {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
+    waited = {"shared": waiter.demand.shared, "waited_for": now - waiter.asked_at}
+    return waited | labelled(waiter)
+
+
+def labelled(user: Waiter) -> dict[str, str]:
+    """The label that a user has besides that of its process."""
+    label = getattr(user, "label", "")
+    return {"label": label} if label else {}
 
 
 async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""`peerlock serve`: a long-running member, with metrics for monitoring.
+"""`peerlock serve`: a long-running member, with ports for monitoring and other languages.
 
 It keeps the cluster alive while other members come and go, and serves
 
-  /metrics   for Prometheus
-  /healthz   200 as long as its event loop responds; if it does not, a restart may help
-  /readyz    200 while locks can be acquired here
+  --metrics  /metrics for Prometheus; /healthz, 200 as long as its event loop responds; and
+             /readyz, 200 while locks can be acquired here
+  --api      locks for programs in any language, over HTTP (`serve/api.py`)
+  --web      a live page of the cluster
 
 An outage of etcd is no reason for a restart: members continue until their lease ends, and
 join again by themselves when etcd is back.  A process that is restarted meanwhile has lost
@@ -16,13 +17,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from peerlock.api.meeting import Reach
+from peerlock.api.meeting import Reach, meet
 from peerlock.api.tasks import LockNode, join
 from peerlock.cli.cluster import complain_about_cluster
 from peerlock.cli.descriptors import must_have_descriptors
@@ -33,15 +35,39 @@ from peerlock.cli.output import (
     reach_options,
 )
 from peerlock.core.errors import UsageError
-from peerlock.monitoring.web import Answer, Pages, served
+from peerlock.membership.engine import Engine
 from peerlock.runtime.host import Host
 from peerlock.supervision.joining import member
 
 if TYPE_CHECKING:
-    from prometheus_client.core import Metric
+    from peerlock.serve.ports import Ports
 
 OFTEN = 0.2  # seconds between checks for changes that are logged
 ENDING = (signal.SIGTERM, signal.SIGINT)
+WHERE = "unix:PATH|HOST:PORT"
+
+
+class Mode(click.ParamType):  # type: ignore[type-arg]
+    name = "mode"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        with suppress(ValueError):
+            if isinstance(value, int) or 0 <= int(value, 8) <= 0o777:
+                return value if isinstance(value, int) else int(value, 8)
+        self.fail(f"{value!r}: use an octal number, such as 660", param, ctx)
+
+
+class Given(NamedTuple):
+    """The options about ports."""
+
+    metrics: str
+    api: str | None
+    web: str | None
+    token_file: str | None
+    tls: str | None
+    socket_mode: int
 
 
 @click.command(cls=LoggedCommand)
@@ -49,24 +75,47 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
     "--metrics",
     default="127.0.0.1:9753",
     show_default=True,
-    metavar="HOST:PORT",
+    metavar=WHERE,
     help="Address of /metrics, /healthz and /readyz.",
+)
+@click.option(
+    "--api", metavar=WHERE, help="Address of the API for programs in other languages."
+)
+@click.option("--web", metavar=WHERE, help="Address of a live page of the cluster.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    help="Clients on TCP show one of these tokens, one in each line.",
+)
+@click.option(
+    "--tls",
+    metavar="DIR",
+    help="TLS on TCP, with certificates of peerlock certs; clients may show one, too.",
+)
+@click.option(
+    "--socket-mode",
+    type=Mode(),
+    default="600",
+    show_default=True,
+    metavar="MODE",
+    help="Permissions of Unix sockets.",
 )
 @log_option
 @cluster_option
 @lease_option
 @reach_options
 def serve(
-    metrics: str,
     log_format: str,
     cluster: str | None,
     lease: float | None,
     reach: Reach,
+    **ports: Any,
 ) -> None:
     """Run a member until SIGTERM or Ctrl-C, with metrics for Prometheus.
 
     Locks do not need such a process.  It is useful where members come and go all the time,
-    and for monitoring: view, members, losses, messages, holders.
+    for monitoring (view, members, losses, messages, holders), for programs in other
+    languages (--api), and to watch a cluster (--web).
 
     Exit codes: 0 ended by SIGTERM or Ctrl-C; 2 wrong usage; 69 the cluster is unreachable.
     """
@@ -74,17 +123,38 @@ def serve(
     must_have_descriptors()
     with complain_about_cluster():
         node = join(cluster, lease=lease, reach=reach, thread=False)
-        asyncio.run(stay(node, metrics, pages_about(node.host)))
+        reading = partial(reader, cluster, reach)
+        asyncio.run(stay(node, ports_for(node.host, reading, Given(**ports))))
 
 
-async def stay(node: LockNode, metrics: str, pages: Pages) -> None:
+def reader(cluster: str | None, reach: Reach) -> Engine:
+    """Of the members, without being one."""
+    return meet(cluster, None, reach)[0]
+
+
+def ports_for(host: Host, reading: Callable[[], Engine], given: Given) -> Ports:
+    try:
+        from peerlock.serve.access import Keys, tokens_in
+        from peerlock.serve.ports import Ports
+    except ModuleNotFoundError as error:
+        if error.name != "h11":
+            raise
+        raise UsageError("serve needs an extra: pip install 'peerlock[serve]'") from None
+    tokens = tokens_in(given.token_file) if given.token_file else None
+    keys = Keys(tokens, given.tls, given.socket_mode)
+    return Ports(host, reading, keys, given.metrics, given.api, given.web)
+
+
+async def stay(node: LockNode, ports: Ports) -> None:
     end_when_told()
     with suppress(asyncio.CancelledError):  # by `end_when_told`
-        async with served(metrics, pages) as where:
-            log.info("joining", extra={"metrics": where})
-            async with member(node):
-                log.info("joined", extra={"member": node.host.node.me, "metrics": where})
-                await watch(node.host)
+        async with AsyncExitStack() as stack:
+            where = await stack.enter_async_context(ports.open())
+            log.info("joining", extra=where)
+            await stack.enter_async_context(member(node))
+            stack.callback(ports.end_sessions)  # before the node leaves
+            log.info("joined", extra={"member": node.host.node.me, **where})
+            await watch(node.host)
 
 
 def end_when_told() -> None:
@@ -133,84 +203,3 @@ async def watch(host: Host) -> None:
             log.log(level, "changed", extra=now)
             seen = now
         await asyncio.sleep(OFTEN)
-
-
-def pages_about(host: Host) -> Pages:
-    registry = metrics_of(host)
-    return {
-        "/metrics": lambda: (200, latest(registry)),
-        "/healthz": lambda: (200, b"ok\n"),
-        "/readyz": lambda: answer(ready(host)),
-    }
-
-
-def ready(host: Host) -> str:
-    """Why it is not ready; empty if it is."""
-    if not host.node.member:
-        return "not a member"
-    return "" if host.node.running else str(host.trouble or "a new view is being entered")
-
-
-def answer(why_not: str) -> Answer:
-    return (503, f"{why_not}\n".encode()) if why_not else (200, b"ok\n")
-
-
-def metrics_of(host: Host) -> Any:
-    try:
-        from prometheus_client import CollectorRegistry
-    except ImportError:
-        raise UsageError("serve needs an extra: pip install 'peerlock[serve]'") from None
-    registry = CollectorRegistry()
-    registry.register(Collector(host))
-    return registry
-
-
-def latest(registry: Any) -> bytes:
-    from prometheus_client import generate_latest
-
-    return generate_latest(registry)
-
-
-class Collector:
-    """Reads the counts of the node whenever it is queried."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        node = self._host.node
-        counted = node.statistics.copy()
-        for name, text, value in (
-            ("grants", "Grants to local users", counted.grants),
-            ("hand_overs", "Grants that needed no message", counted.handed_over),
-            ("waited_seconds", "Total waiting time of local users", counted.waited),
-            ("lost", "Grants that were lost", counted.lost),
-            ("views", "Views seen", counted.views),
-            ("link_resends", "Messages sent again over a new connection", counted.resent),
-            (
-                "remote_errors",
-                "Messages that were refused as invalid",
-                counted.remote_errors,
-            ),
-            ("strangers", "Connections that stayed anonymous", self._host.door.strangers),
-        ):
-            yield CounterMetricFamily(f"peerlock_{name}", text, value=value)
-        messages = CounterMetricFamily(
-            "peerlock_messages", "Messages sent, by type", labels=["type"]
-        )
-        for kind, count in sorted(counted.messages.items()):
-            messages.add_metric([kind], count)
-        yield messages
-        lease = max(0.0, node.deadline - node.clock())
-        for name, text, number in (
-            ("view", "Number of the view", node.view.number),
-            ("members", "Members of the view", len(node.view.members)),
-            ("ready", "1 while locks can be acquired", int(not ready(self._host))),
-            ("names", "Names that are open here", len(node.locks)),
-            ("holders", "Local users that hold a lock", len(list(node.holding()))),
-            ("waiters", "Local users waiting", len(list(node.waiting()))),
-            ("lease_seconds", "Remaining seconds of the lease", lease),
-        ):
-            yield GaugeMetricFamily(f"peerlock_{name}", text, value=number)

@@ -47,17 +47,30 @@ class Files:
 class Context(ssl.SSLContext):
     """Each connection is made by the context that was last read from the files."""
 
-    def __new__(cls, files: Files, purpose: int, check_hostname: bool) -> Context:
+    def __new__(
+        cls,
+        files: Files,
+        purpose: int,
+        check_hostname: bool,
+        wants: ssl.VerifyMode = ssl.CERT_REQUIRED,
+    ) -> Context:
         return super().__new__(cls, purpose)
 
-    def __init__(self, files: Files, purpose: int, check_hostname: bool) -> None:
+    def __init__(
+        self,
+        files: Files,
+        purpose: int,
+        check_hostname: bool,
+        wants: ssl.VerifyMode = ssl.CERT_REQUIRED,  # a certificate of the other end
+    ) -> None:
         self._files = files
         self._purpose = purpose
         self._check_hostname = check_hostname
+        self._wants = wants
         self.trouble: ClusterError | None = None  # why the files are not used, if so
         self._stamp: Stamp = ()
         self._inner = self._read()
-        harden(self, check_hostname)  # for those who ask this one how strict it is
+        harden(self, check_hostname, wants)  # for those who ask this one how strict it is
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
         return self._newest().wrap_bio(*arguments, **named)
@@ -79,7 +92,7 @@ class Context(ssl.SSLContext):
         try:
             stamp = files.stamp()  # before we read: what changes later is read again
             context = ssl.SSLContext(self._purpose)
-            harden(context, self._check_hostname)
+            harden(context, self._check_hostname, self._wants)
             context.load_verify_locations(files.ca)
             context.load_cert_chain(files.certificate, files.key, password=no_password)
         except ssl.SSLError as error:
@@ -143,15 +156,24 @@ def server_context(files: Files) -> Context:
     return Context(files, ssl.PROTOCOL_TLS_SERVER, check_hostname=False)
 
 
+def server_context_for_clients(files: Files) -> Context:
+    """For programs that are not members: they may show a certificate, or something else."""
+    return Context(files, ssl.PROTOCOL_TLS_SERVER, False, ssl.CERT_OPTIONAL)
+
+
 def client_context(files: Files, check_hostname: bool = True) -> Context:
     """For the dialling end, which verifies the host that it has dialled."""
     return Context(files, ssl.PROTOCOL_TLS_CLIENT, check_hostname)
 
 
-def harden(context: ssl.SSLContext, check_hostname: bool) -> None:
+def harden(
+    context: ssl.SSLContext,
+    check_hostname: bool,
+    wants: ssl.VerifyMode = ssl.CERT_REQUIRED,
+) -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = check_hostname
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = wants
     if context.protocol == ssl.PROTOCOL_TLS_SERVER:
         context.num_tickets = 0
 

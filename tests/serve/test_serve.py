@@ -5,94 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Timer
 from typing import cast
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import peerlock
 from peerlock.api.tasks import LockNode
-from peerlock.monitoring import web
+from peerlock.serve import http
 from peerlock.supervision import joining
 from peerlock.supervision.joining import member
 from tests.support.etcd_servers import Server as Etcd
 from tests.support.etcd_servers import servers
+from tests.support.serving import DEADLINE, SERVE, Server, serving
 
-DEADLINE = 60.0  # seconds for anything to happen, on a busy machine
 NO_ETCD = ("--cluster", "etcd://127.0.0.1:1/c")
-SERVE = (sys.executable, "-m", "peerlock", "serve")
-
-
-class Server:
-    def __init__(self, cluster: str, *options: str, metrics: str = "127.0.0.1:0") -> None:
-        self.process = subprocess.Popen(
-            [
-                *(*SERVE, "--log", "json"),
-                *("--metrics", metrics, "--cluster", cluster, *options),
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        self.log = self.process.stderr
-        self.address = self.until(event="joining")["metrics"]
-
-    def until(self, **wanted: object) -> dict[str, object]:
-        """The next line of the log that says all of this."""
-        too_late = Timer(DEADLINE, self.process.kill)
-        too_late.start()
-        try:
-            for line in self.log:
-                told = dict(json.loads(line))
-                if wanted.items() <= told.items():
-                    return told
-        finally:
-            too_late.cancel()
-        raise AssertionError(f"it ended, or was ended by us, without {wanted}")
-
-    def get(self, page: str, method: str = "GET") -> tuple[int, str]:
-        question = Request(f"http://{self.address}{page}", method=method)
-        try:
-            with urlopen(question, timeout=DEADLINE) as answer:
-                return answer.status, answer.read().decode()
-        except HTTPError as error:
-            return error.code, error.read().decode()
-
-    def metrics(self) -> dict[str, float]:
-        families = text_string_to_metric_families(self.get("/metrics")[1])
-        return {
-            sample.name + "".join(sample.labels.values()): sample.value
-            for family in families
-            for sample in family.samples
-        }
-
-    def has(self, what: str) -> int:
-        """How many of its `task`s or `fd`s there are."""
-        return len(os.listdir(f"/proc/{self.process.pid}/{what}"))
-
-    def may_open(self, files: int) -> None:
-        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (files, files))
-
-
-@contextmanager
-def serving(cluster: str, *options: str, **more: str) -> Iterator[Server]:
-    server = Server(cluster, *options, **more)
-    try:
-        yield server
-    finally:
-        server.process.kill()
-        server.process.communicate()
 
 
 @pytest.fixture
@@ -233,6 +167,13 @@ def test_without_etcd_it_is_not_ready_but_needs_no_restart(etcd: Etcd) -> None:
 # Strangers at the port for metrics
 
 
+def eventually(what: Callable[[], bool]) -> None:
+    too_late = time.monotonic() + DEADLINE
+    while not what():
+        assert time.monotonic() < too_late
+        time.sleep(0.01)
+
+
 def has_ended(connection: socket.socket) -> bool:
     connection.settimeout(DEADLINE)
     try:
@@ -244,40 +185,16 @@ def has_ended(connection: socket.socket) -> bool:
 def test_silent_visitors_do_not_hold_up_the_locks(server: Server, cluster: str) -> None:
     host, _, port = str(server.address).rpartition(":")
     threads, files = server.has("task"), server.has("fd")
-    server.may_open(files + 3 * web.MOST)
+    server.may_open(files + 3 * http.STRANGERS)
     silent = [socket.create_connection((host, int(port)), DEADLINE) for _ in range(200)]
-    assert all(map(has_ended, silent[: -web.MOST]))
+    assert all(map(has_ended, silent[: -http.STRANGERS]))
     assert server.has("task") == threads
-    assert server.has("fd") <= files + web.MOST
+    eventually(lambda: server.has("fd") <= files + http.STRANGERS)
     assert server.get("/healthz") == (200, "ok\n")
     with peerlock.sync.join(cluster) as node, node.lock("x", timeout=DEADLINE):
         assert server.metrics()["peerlock_members"] == 2
     for connection in silent:
         connection.close()
-
-
-def ended_by_server(question: bytes) -> bytes:
-    """What it says to this before it ends the connection."""
-
-    async def ask() -> bytes:
-        async with web.served("127.0.0.1:0", {"/": lambda: (200, b"hello")}) as where:
-            reader, writer = await asyncio.open_connection(*where.rsplit(":", 1))
-            writer.write(question)
-            answer = b""
-            with suppress(ConnectionResetError):
-                answer = await asyncio.wait_for(reader.read(), DEADLINE)
-            writer.close()
-            return answer
-
-    return asyncio.run(ask())
-
-
-def test_a_visit_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ended_by_server(b"GET / HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\nhello")
-    assert ended_by_server(b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 405 ")
-    assert ended_by_server(b"x" * (web.LONGEST + 1)) == b""
-    monkeypatch.setattr(web, "PATIENCE", 0.01)
-    assert ended_by_server(b"GET / HTTP/1.1\r\n") == b""
 
 
 def test_metrics_over_ipv6(cluster: str) -> None:
@@ -294,23 +211,15 @@ def test_metrics_over_ipv6(cluster: str) -> None:
 # What it says
 
 
-def test_what_others_log_is_json_too(server: Server) -> None:
-    """asyncio says that it cannot let anybody in, with a traceback."""
-    host, _, port = str(server.address).rpartition(":")
-    server.may_open(server.has("fd"))
-    with socket.create_connection((host, int(port)), DEADLINE):
-        told = server.until(logger="asyncio")
-    assert "out of system resource" in str(told["event"])
-    assert "Too many open files" in str(told["exception"])
-
-
 def test_even_a_fault_of_ours_is_json() -> None:
     script = (
         "import warnings; from peerlock.cli.logs import prepare_log; prepare_log('json');"
+        "import logging; logging.getLogger('asyncio').error('out of something');"
         "warnings.warn('careful'); raise KeyError('oops')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    careful, failed = map(json.loads, done.stderr.splitlines())
+    of_others, careful, failed = map(json.loads, done.stderr.splitlines())
+    assert (of_others["logger"], of_others["event"]) == ("asyncio", "out of something")
     assert "careful" in careful["event"]
     assert (failed["event"], failed["level"]) == ("failed", "critical")
     assert "KeyError: 'oops'" in failed["exception"]
@@ -322,19 +231,21 @@ def taken() -> Iterator[str]:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize(
-    ("options", "code", "words"),
+    ("form", "options", "code", "words"),
     [
-        (("--metrics", "nowhere:x"), 2, "nowhere:x"),
-        (("--metrics", "127.0.0.1:99999"), 2, "invalid address"),
-        (("--metrics", "TAKEN"), 2, "TAKEN: Address already in use"),
-        (("--metrics", "no.such.host.invalid:1"), 2, "no.such.host.invalid"),
-        (("--lease", "0"), 2, "0.1 or more"),
-        (("--nosuch",), 2, "--nosuch"),
-        (("--cluster", "sqlite:///no/such/file"), 69, "no directory"),
-        ((*NO_ETCD, "--insecure"), 69, "127.0.0.1:1"),
-        ((*NO_ETCD, "--certificates", "/no/such/place"), 2, "directory /no/such/place"),
+        ("text", ("--metrics", "nowhere:x"), 2, "nowhere:x"),
+        ("text", ("--metrics", "TAKEN"), 2, "TAKEN: Address already in use"),
+        ("json", ("--metrics", "no.such.host.invalid:1"), 2, "no.such.host.invalid"),
+        ("text", ("--api", "127.0.0.1:0"), 2, "127.0.0.1:0 needs --token-file FILE or"),
+        ("text", ("--api", "unix:/no/such/place"), 2, "No such file or directory"),
+        ("text", ("--socket-mode", "9"), 2, "use an octal number"),
+        ("json", ("--lease", "0"), 2, "0.1 or more"),
+        ("json", ("--nosuch",), 2, "--nosuch"),
+        ("text", ("--nosuch",), 2, "--nosuch"),
+        ("json", ("--cluster", "sqlite:///no/such/file"), 69, "no directory"),
+        ("text", (*NO_ETCD, "--insecure"), 69, "127.0.0.1:1"),
+        ("text", (*NO_ETCD, "--certificates", "/no/where"), 2, "directory /no/where"),
     ],
 )
 def test_why_it_cannot_start_is_one_line(

@@ -1,1 +1,0 @@
-"""The HTTP pages of a long-running member, for monitoring."""
