@@ -13,8 +13,17 @@ from peerlock.membership.place import VARIABLE
 from tests.slow import LONG, QUICK_CASES, SLOW
 from tests.support.commands import peerlock
 from tests.support.engines import leases_clock, one, path, two
+from tests.support.postgresql_servers import postgresql, postgresql_data
 
-__all__ = ["leases_clock", "one", "path", "peerlock", "two"]  # fixtures
+__all__ = [  # fixtures
+    "leases_clock",
+    "one",
+    "path",
+    "peerlock",
+    "postgresql",
+    "postgresql_data",
+    "two",
+]
 
 EVERYTHING = 10_000  # tests, and more
 

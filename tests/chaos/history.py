@@ -78,6 +78,7 @@ class History:
     faults: list[Fault]
     writes: list[Write]
     calm: float  # when the nemesis gave up
+    servers: list[str] = field(default_factory=list)  # that keep the members
 
     @property
     def held(self) -> Iterator[Held]:
@@ -102,20 +103,22 @@ def lines(path: Path) -> Iterator[list[Any]]:
 
 
 def read(folder: Path) -> History:
-    faults, deaths, calm = read_diary(folder / "nemesis.jsonl")
+    diary = list(lines(folder / "nemesis.jsonl"))
+    faults, deaths, calm = read_diary(diary)
     lives = {}
     for path in sorted(folder.glob("host*.jsonl")):
         life = lives[path.stem] = Life(path.stem, died=deaths.get(path.stem, inf))
         Reader(life).read(path)
     writes = [Write(*line) for line in lines(folder / "store.jsonl")]
-    return History(lives, faults, writes, calm)
+    servers = [name for line in diary if line[0] == "servers" for name in line[3].split()]
+    return History(lives, faults, writes, calm, servers)
 
 
-def read_diary(path: Path) -> tuple[list[Fault], dict[str, float], float]:
+def read_diary(diary: list[list[Any]]) -> tuple[list[Fault], dict[str, float], float]:
     faults: list[Fault] = []
     deaths: dict[str, float] = {}
     calm = inf
-    for what, at, kind, whom, more in lines(path):
+    for what, at, kind, whom, more in diary:
         if what == "begin":
             faults.append(Fault(kind, whom, at, more=more))
         elif what == "end":

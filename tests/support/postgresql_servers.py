@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from tests.support.etcd_servers import free_ports
 
@@ -130,17 +131,16 @@ class Server:
     def kill(self) -> None:
         """All of its processes, and none can write anything any more."""
         if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            everything = family(self._process.pid)
             self.signal_all(signal.SIGKILL)
             self._process.wait()
             self._process = None
-            wait_for_the_end(self.data)
+            end_of(everything)
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def signal_all(self, number: signal.Signals) -> None:
-        """Its children have groups of their own."""
         assert self._process is not None
-        for pid in [self._process.pid, *children(self._process.pid)]:
+        for pid in family(self._process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -156,8 +156,9 @@ class Server:
             return done.fetchall() if done.description else []
 
 
-def children(pid: int) -> list[int]:
-    found = []
+def family(pid: int) -> list[int]:
+    """A server's first process, and its children, which have groups of their own."""
+    found = [pid]
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
@@ -165,9 +166,20 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def wait_for_the_end(data: Path) -> None:
-    """Of processes that had it open: killed, but perhaps not gone yet."""
-    (data / "postmaster.pid").unlink(missing_ok=True)
+def end_of(pids: list[int]) -> None:
+    """Wait until they are gone; they were killed."""
+    given_up = time.monotonic() + PATIENCE
+    for pid in pids:
+        while is_running(pid):
+            assert time.monotonic() < given_up
+            time.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -184,8 +196,8 @@ def data_directory() -> Iterator[Path]:
 
 
 def own(folder: Path) -> None:
-    if user():
-        shutil.chown(folder, user(), None)
+    if name := user():
+        shutil.chown(folder, name)
 
 
 @contextmanager
@@ -200,3 +212,18 @@ def server(template: Path) -> Iterator[Server]:
             yield made
         finally:
             made.kill()
+
+
+@pytest.fixture(scope="session")
+def postgresql_data() -> Iterator[Path]:
+    if why := why_not():
+        pytest.skip(why)
+    with data_directory() as data:
+        yield data
+
+
+@pytest.fixture(scope="session")
+def postgresql(postgresql_data: Path) -> Iterator[Server]:
+    """One for all tests of this process that do it no harm."""
+    with server(postgresql_data) as made:
+        yield made

@@ -7,18 +7,19 @@ and the rows of its members, and whatever changes them locks the cluster's row, 
 higher number and changes both in one transaction.  Each question is one call of a function:
 a process that is stopped holds no lock in the server.
 
-**A lease is kept by the server's clock alone.**  A renewal sets the member's deadline to the
-server's time plus the lease.  The member itself counts from before it sent the question, on
-its own clock, so its lease ends first.  A member is put out only by a transaction that sees
-that its deadline has passed, under a lock of the member's row.  A renewal that comes before
-is seen by it; one that comes after finds that the member is out.
+**A lease is kept by the server's clock alone.**  A renewal sets the member's deadline to
+the server's time plus the lease.  The member itself counts from before it sent the
+question, on its own clock, so its lease ends first.  A member is put out only by a
+transaction that sees that its deadline has passed, under a lock of the member's row.  A
+renewal that comes before is seen by it; one that comes after finds that the member is out.
 
 **The server's clock may be set.**  A member compares it with its own clock at every answer,
 and says with each question how late it can be in the server, at most.  A server whose clock
-is later than that puts no member out.  If the clock was set forward, the member takes part in
-putting out only after the longest lease: by then every living member has renewed on the new
-time.  If it was set back, the deadlines are brought back, too.  What this does not cover: a
-process that joins right after the clock was set forward, before the others have renewed.
+is later than that puts no member out.  If the clock was set forward, the member takes part
+in putting out only after the longest lease: by then every living member has renewed on the
+new time.  If it was set back, the deadlines are brought back, too.  What this does not
+cover: a process that joins right after the clock was set forward, before the others have
+renewed.
 
 **Changes are heard of** by `LISTEN`: a notification leads to a question for the view.  If
 one is lost, the next renewal finds the view, so renewals are the slow poll.  PostgreSQL
@@ -26,9 +27,9 @@ does not tell when a deadline passes.  So every answer has the deadlines of all 
 each member sets a timer for the first of them, and looks then: the first survivor at once,
 the others a little later each.  A healthy member has renewed long before.
 
-**Numbers, and so fences, grow** as `node.numbers` says, on the server's clock: a new cluster
-begins with it, and no number is ahead of it.  A member carries the highest number that it
-has seen into the view that it joins (`beyond`).
+**Numbers, and so fences, grow** as `node.numbers` says, on the server's clock: a new
+cluster begins with it, and no number is ahead of it.  A member carries the highest number
+that it has seen into the view that it joins (`beyond`).
 
 **PostgreSQL may go back**: a replica that lagged was promoted, or a backup was restored.
 Then it has forgotten members that may still hold locks, and numbers that were given.  So
@@ -47,9 +48,9 @@ timeline, which changes with every promotion and every recovery to a point in ti
   process that joins cannot find out that a data directory was copied back in place, or that
   the rows were deleted.
 
-**An old primary must not live on** beside the new one, because its members would renew there.
-That is up to the failover: fence it, or replicate synchronously.  A renewal is a commit, so
-an old primary that waits for its synchronous standby renews nothing.
+**An old primary must not live on** beside the new one, because its members would renew
+there.  That is up to the failover: fence it, or replicate synchronously.  A renewal is a
+commit, so an old primary that waits for its synchronous standby renews nothing.
 """
 
 from __future__ import annotations
@@ -79,11 +80,11 @@ PATIENCE_TO_LEAVE = 3.0
 STAGGER = 0.05  # seconds, for each survivor before us that may put the silent out
 DRIFT = 0.001  # by which the server's clock may run faster than ours
 
-JOIN = "SELECT peerlock.join(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
-RENEW = "SELECT peerlock.renew(%s, %s, %s)"
-RESERVE = "SELECT peerlock.reserve(%s, %s)"
-LEAVE = "SELECT peerlock.leave(%s, %s, %s)"
-READ = "SELECT peerlock.state(%s, %s)"
+JOIN = "SELECT peerlock.join($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+RENEW = "SELECT peerlock.renew($1, $2, $3)"
+RESERVE = "SELECT peerlock.reserve($1, $2)"
+LEAVE = "SELECT peerlock.leave($1, $2, $3)"
+READ = "SELECT peerlock.state($1, $2)"
 
 REMOVED = "this cluster was removed from the database"
 RESTORED = "PostgreSQL has gone back to an earlier state: was a backup restored?"
@@ -333,9 +334,9 @@ class PostgresqlEngine:
             return
         if self._timer is not None:
             self._timer.cancel()
-        lefts = [left for id, *_, left in state.members if id != state.me]
+        lefts = [left for member, *_, left in state.members if member != state.me]
         if lefts:
-            before_us = sum(left > 0 for id, *_, left in state.members if id < state.me)
+            before_us = sum(left > 0 for i, *_, left in state.members if i < state.me)
             delay = max(0.0, min(lefts)) + (before_us + 1) * STAGGER
             if tried and min(lefts) <= 0:
                 delay += self._patience

@@ -6,7 +6,8 @@ hosts, `service`, `sslmode`, `passfile`, and the environment (PGHOST, PGPASSFILE
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from psycopg import ProgrammingError, pq
@@ -38,14 +39,14 @@ def parse(url: str) -> Address:
         given = conninfo_to_dict(f"{base}?{rest}" if rest else base)
     except (ProgrammingError, UnicodeError) as error:
         raise UsageError(f"invalid PostgreSQL address: {str(error).strip()}") from None
-    several = "," in f"{given.get('host', '')}{given.get('hostaddr', '')}"
-    usual = {"application_name": "peerlock"}
-    if several:
-        usual["target_session_attrs"] = "read-write"
-    return Address(names[0], make_conninfo(**{**usual, **given}), near(given))
+    options: dict[str, Any] = {"application_name": "peerlock"}
+    if "," in f"{given.get('host', '')}{given.get('hostaddr', '')}":
+        options["target_session_attrs"] = "read-write"
+    options |= given
+    return Address(names[0], make_conninfo(**options), near(given))
 
 
-def near(given: dict[str, object]) -> tuple[tuple[str, int], ...]:
+def near(given: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
     """The servers' hosts and ports; none if only a service file names them."""
     default = {
         option.keyword.decode(): option.val.decode()
