@@ -138,6 +138,18 @@ class Server:
             end_of(everything)
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
+    def stop(self) -> None:
+        """In good order, without waiting for its clients."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait()
+        self._process = None
+
+    def give(self, path: Path) -> None:
+        """A file that is to be its own."""
+        own(path)
+        path.chmod(0o600)
+
     def signal_all(self, number: signal.Signals) -> None:
         assert self._process is not None
         for pid in family(self._process.pid):

@@ -67,7 +67,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from peerlock.membership.clock import now
+from peerlock.membership import clock
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
 from peerlock.membership.postgresql_address import parse
 from peerlock.membership.postgresql_schema import FORMAT
@@ -144,7 +144,7 @@ class ServersClock:
         self._trusted_from = -inf
 
     def compare(self, answer: Answer, tolerance: float, longest: float) -> None:
-        at, servers = now(), answer.state.now
+        at, servers = clock.now(), answer.state.now
         limit = self._ahead + (at - self._at) * DRIFT
         if servers - at > limit + tolerance:
             self._trusted_from = at + longest
@@ -153,7 +153,7 @@ class ServersClock:
 
     def latest(self, tolerance: float) -> float:
         """-inf: it was set forward a short time ago; no member may be put out."""
-        at = now()
+        at = clock.now()
         if at < self._trusted_from or self._ahead == inf:
             return -inf
         return at + self._ahead + tolerance
@@ -196,7 +196,7 @@ class PostgresqlEngine:
             )
         self._stop_watching()
         self._floor, self._gone = None, ""
-        await asyncio.sleep(max(0.0, self._quiet_until - now()))
+        await asyncio.sleep(max(0.0, self._quiet_until - clock.now()))
         token = secrets.token_hex(16)
         try:
             state, sent = await self._admitted(token, address, max(beyond, self._highest))
@@ -308,7 +308,7 @@ class PostgresqlEngine:
 
     def _lost(self, why: str) -> Gone:
         self._gone, self._floor = why, None
-        self._quiet_until = now() + max(self._longest, self.lease or 0)
+        self._quiet_until = clock.now() + max(self._longest, self.lease or 0)
         self._stop_watching()
         return Gone(why)
 

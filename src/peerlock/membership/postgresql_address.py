@@ -43,7 +43,10 @@ def parse(url: str) -> Address:
     if "," in f"{given.get('host', '')}{given.get('hostaddr', '')}":
         options["target_session_attrs"] = "read-write"
     options |= given
-    return Address(names[0], make_conninfo(**options), near(given))
+    try:
+        return Address(names[0], make_conninfo(**options), near(given))
+    except ValueError:
+        raise UsageError("invalid PostgreSQL address: a port must be a number") from None
 
 
 def near(given: Mapping[str, object]) -> tuple[tuple[str, int], ...]:

@@ -45,11 +45,13 @@ class Line:
         self.warning = ""  # of the last statement
         self._connection = connection  # psycopg would warn if it were forgotten
         self._pgconn: PGconn = connection.pgconn
+        # A number of our own: libpq closes its when it finds that the server is gone.
+        self._socket = os.dup(self._pgconn.socket)
         self._loop = asyncio.get_running_loop()
         self._arrived: asyncio.Future[None] | None = None  # for a statement under way
         self._why = ""  # it has ended
         self._pgconn.notice_handler = self._warned
-        self._loop.add_reader(self._pgconn.socket, self._look)
+        self._loop.add_reader(self._socket, self._look)
 
     @classmethod
     async def to(cls, conninfo: str) -> Line:
@@ -79,7 +81,8 @@ class Line:
         if not self._why:
             self._why = "it was closed"
             with suppress(RuntimeError):  # the loop may be closed
-                self._loop.remove_reader(self._pgconn.socket)
+                self._loop.remove_reader(self._socket)
+            os.close(self._socket)
             self._pgconn.finish()
 
     def abandon(self) -> None:
@@ -89,6 +92,7 @@ class Line:
             nothing = os.open(os.devnull, os.O_RDWR)
             os.dup2(nothing, self._pgconn.socket)
             os.close(nothing)
+            os.close(self._socket)
             self._pgconn.finish()
 
     async def _run(self, query: str, values: Sequence[object]) -> list[Row]:
@@ -125,11 +129,11 @@ class Line:
 
     async def _writable(self) -> None:
         ready = self._loop.create_future()
-        self._loop.add_writer(self._pgconn.socket, wake, ready)
+        self._loop.add_writer(self._socket, wake, ready)
         try:
             await ready
         finally:
-            self._loop.remove_writer(self._pgconn.socket)
+            self._loop.remove_writer(self._socket)
 
     def _look(self) -> None:
         heard = False
