@@ -13,6 +13,7 @@ from tests.chaos.network import SUBNET, Network
 from tests.chaos.programs import PATIENCE, Program
 from tests.support.postgresql_servers import (
     ADMISSION,
+    INITDB,
     OWNER,
     SETTINGS,
     end_of,
@@ -43,7 +44,7 @@ class PostgresqlServer(Program):
         assert done.returncode == 0, (done.stdout + done.stderr).decode()[-2000:]
 
     def make(self) -> None:
-        self.program("initdb", "-D", str(self.data), "-U", OWNER, "-A", "trust", "-N")
+        self.program("initdb", "-D", str(self.data), *INITDB)
         settings = SETTINGS.replace("127.0.0.1", "*")
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(settings)

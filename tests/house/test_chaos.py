@@ -156,6 +156,20 @@ def test_a_grant_ends_with_its_holders_lease_or_life(tmp_path: Path) -> None:
     assert [life.died for life in history.lives.values()] == [inf, 7.0, inf]
 
 
+def test_a_grant_belongs_to_a_lease_that_is_noted_a_moment_later(tmp_path: Path) -> None:
+    (tmp_path / "store.jsonl").write_text("")
+    (tmp_path / "nemesis.jsonl").write_text("")
+    told = '["start", 0.5, 1]\n["lease", 1.0, 4.0]\n["ask", 3.0, 0, "x"]\n'
+    told += '["grant", 6.0, 0, "x", 1, "exclusive"]\n["free", 6.01, "x", 1]\n'
+    (tmp_path / "host1.1#1.jsonl").write_text(told + '["lease", 6.02, 9.0]\n')
+    (tmp_path / "host2.1#2.jsonl").write_text(told + '["lease", 7.0, 9.0]\n')
+
+    soon, late = read(tmp_path).held
+
+    assert (soon.until, soon.deadline) == (6.01, 9.0)
+    assert (late.until, late.deadline) == (4.0, 4.0)
+
+
 def test_the_summary_names_what_is_wrong() -> None:
     history = story(held("host1.1#1", 1, 1, 3), held("host2.1#2", 2, 2, 4))
     assert "held together" in summary(SHORT, history, judge(history))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -21,14 +21,15 @@ from tests.support.etcd_servers import free_ports
 
 PATIENCE = 30.0  # seconds for a server to come up
 OWNER = "owner"
+INITDB = ["-U", OWNER, "-A", "trust", "--no-sync", "--wal-segsize", "1"]
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 fsync = off
 shared_buffers = 16MB
 max_connections = 200
 max_wal_size = 64MB
-min_wal_size = 32MB
-wal_keep_size = 32MB
+min_wal_size = 2MB
+wal_keep_size = 16MB
 autovacuum = off
 log_min_messages = fatal
 """
@@ -162,6 +163,38 @@ class Server:
     def resume(self) -> None:
         self.signal_all(signal.SIGCONT)
 
+    def program(self, name: str) -> str:
+        return f"{programs()}/{name}"
+
+    def script(self, text: str) -> None:
+        """What pg_dump has written."""
+        command = [self.program("psql"), "-Xq", "-v", "ON_ERROR_STOP=1", self.conninfo()]
+        subprocess.run(
+            command, input=text, text=True, check=True, stdout=subprocess.DEVNULL
+        )
+
+    # A standby
+
+    def caught_up_with(self, primary: "Server") -> None:
+        [[there]] = primary.execute("SELECT pg_current_wal_flush_lsn()")
+        reached = f"SELECT pg_last_wal_replay_lsn() >= '{there}'"
+        given_up = time.monotonic() + PATIENCE
+        while self.execute(reached) != [(True,)]:
+            assert time.monotonic() < given_up
+            time.sleep(0.01)
+
+    def stop_following(self) -> None:
+        """What the primary does from now on is not known here."""
+        self.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.execute("SELECT pg_reload_conf()")
+        given_up = time.monotonic() + PATIENCE
+        while self.execute("SELECT count(*) FROM pg_stat_wal_receiver") != [(0,)]:
+            assert time.monotonic() < given_up
+            time.sleep(0.01)
+
+    def promote(self) -> None:
+        self.execute("SELECT pg_promote()")
+
     def execute(self, query: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         with psycopg.connect(self.conninfo(database), autocommit=True) as connection:
             done = connection.execute(query.encode())
@@ -200,7 +233,7 @@ def data_directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="plpg", dir="/tmp") as name:
         folder = Path(name)
         own(folder)
-        run("initdb", "-D", f"{name}/data", "-U", OWNER, "-A", "trust", "--no-sync")
+        run("initdb", "-D", f"{name}/data", *INITDB)
         with (folder / "data/postgresql.conf").open("a") as file:
             file.write(SETTINGS)
         (folder / "data/pg_hba.conf").write_text(ADMISSION)
@@ -224,6 +257,41 @@ def server(template: Path) -> Iterator[Server]:
             yield made
         finally:
             made.kill()
+
+
+@contextmanager
+def replica(primary: Server) -> Iterator[Server]:
+    """A standby, which follows it."""
+    with tempfile.TemporaryDirectory(prefix="plpg", dir="/tmp") as name:
+        made = Server(Path(name))
+        own(made.folder)
+        copy = ["-d", primary.conninfo(), "-D", str(made.data), "-R", "-N", "-c", "fast"]
+        run("pg_basebackup", *copy)
+        made.start()
+        try:
+            made.wait()
+            yield made
+        finally:
+            made.kill()
+
+
+class Copy(NamedTuple):
+    """Of a server's data directory, when it did not run."""
+
+    server: Server
+    place: Path
+
+    def put_back(self) -> None:
+        shutil.rmtree(self.server.data)
+        subprocess.run(["cp", "-a", str(self.place), str(self.server.data)], check=True)
+
+
+@contextmanager
+def lasting(of: Server) -> Iterator[Copy]:
+    with tempfile.TemporaryDirectory(prefix="plpg", dir="/tmp") as name:
+        place = Path(name) / "data"
+        subprocess.run(["cp", "-a", str(of.data), str(place)], check=True)
+        yield Copy(of, place)
 
 
 @pytest.fixture(scope="session")
