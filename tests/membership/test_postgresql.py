@@ -1,6 +1,7 @@
 """Members that PostgreSQL keeps; the server is real."""
 
 import asyncio
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -549,15 +550,33 @@ def test_what_an_address_says(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     plain = parse("postgresql://me@db:6000/app?cluster=a%26b&sslmode=require")
     assert plain.cluster == "a&b"
-    assert "cluster" not in plain.conninfo
-    assert "sslmode=require" in plain.conninfo
+    [conninfo] = plain.conninfos
+    assert "cluster" not in conninfo
+    assert "sslmode=require" in conninfo
     assert plain.near == (("db", 6000),)
     several = parse("postgres://a:1,b:2/app?cluster=x")
     assert several.near == (("a", 1), ("b", 2))
-    assert "target_session_attrs=read-write" in several.conninfo
+    assert all("target_session_attrs=read-write" in one for one in several.conninfos)
+    assert "host=b port=2" in several.conninfos[1]
+    assert parse("postgresql://a,b/app?cluster=x&port=7").near == (("a", 7), ("b", 7))
     assert parse("postgresql:///app?cluster=x&host=/run").near == (("127.0.0.1", 5432),)
     monkeypatch.setenv("PGHOST", "elsewhere")
     assert parse("postgresql:///app?cluster=x").near == (("elsewhere", 5432),)
+
+
+@in_time
+async def test_a_host_that_is_silent_does_not_hold_up_the_others(
+    postgresql: Server,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hosts = f"127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{postgresql.port}"
+        async with members(fresh(f"postgresql://{OWNER}@{hosts}/postgres"), 1) as one:
+            began = now()
+            postgresql.execute(
+                f"SELECT pg_terminate_backend({one.engine._session._backend})"
+            )
+            await one.renew()
+            assert now() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -569,6 +588,7 @@ def test_what_an_address_says(monkeypatch: pytest.MonkeyPatch) -> None:
         "postgresql://h/d?cluster=%00",
         "postgresql://h/d?cluster=a&colour=red",
         "postgresql://h:port:/d?cluster=a",
+        "postgresql://a,b,c/d?cluster=a&port=1,2",
     ],
 )
 def test_an_address_that_is_invalid(url: str) -> None:

@@ -170,7 +170,7 @@ class PostgresqlEngine:
         self._name = address.cluster
         # No secret: a channel's name is short, and a cluster's may be long.
         channel = md5(self._name.encode(), usedforsecurity=False).hexdigest()
-        self._session = Session(address.conninfo, f"peerlock {channel}")
+        self._session = Session(address.conninfos, f"peerlock {channel}")
         self._session.on_notice = self._noticed
         self._session.on_end = lambda: self.on_change(None)
         self._me: MemberId = 0

@@ -2,6 +2,9 @@
 
 `cluster` is ours: the name of the cluster.  Everything else is libpq's, unchanged: several
 hosts, `service`, `sslmode`, `passfile`, and the environment (PGHOST, PGPASSFILE, …).
+
+Several hosts are several connections to be tried at once: one after the other, a host that
+is silent would use up the time that a renewal has.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from peerlock.core.errors import UsageError
 EXAMPLE = "postgresql://user@db.example.org/app?cluster=prod"
 LOOPBACK = "127.0.0.1"
 LONGEST_NAME = 1000
+PORT = "5432"
+OF_A_HOST = ("host", "hostaddr", "port")
 
 
 class Address(NamedTuple):
     cluster: str
-    conninfo: str
+    conninfos: tuple[str, ...]  # of each host
     near: tuple[tuple[str, int], ...]
 
 
@@ -40,29 +45,39 @@ def parse(url: str) -> Address:
     except (ProgrammingError, UnicodeError) as error:
         raise UsageError(f"invalid PostgreSQL address: {str(error).strip()}") from None
     options: dict[str, Any] = {"application_name": "peerlock"}
-    if "," in f"{given.get('host', '')}{given.get('hostaddr', '')}":
+    hosts = each_host(given)
+    if len(hosts) > 1:
         options["target_session_attrs"] = "read-write"
-    options |= given
+    options |= {key: value for key, value in given.items() if key not in OF_A_HOST}
+    conninfos = tuple(make_conninfo(**options, **host) for host in hosts)
     try:
-        return Address(names[0], make_conninfo(**options), near(given))
+        return Address(names[0], conninfos, near(hosts, "service" in given))
     except ValueError:
         raise UsageError("invalid PostgreSQL address: a port must be a number") from None
 
 
-def near(given: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+def each_host(given: Mapping[str, object]) -> list[dict[str, str]]:
+    """Host, address and port; what is not given, libpq knows from elsewhere."""
+    lists = {key: str(given[key]).split(",") for key in OF_A_HOST if key in given}
+    number = max((len(values) for values in lists.values()), default=1)
+    lists = {k: v * number if len(v) == 1 else v for k, v in lists.items()}
+    if any(len(values) != number for values in lists.values()):
+        raise UsageError("invalid PostgreSQL address: give one port, or one for each host")
+    return [{k: v[i] for k, v in lists.items() if v[i]} for i in range(number)]
+
+
+def near(hosts: list[dict[str, str]], is_service: bool) -> tuple[tuple[str, int], ...]:
     """The servers' hosts and ports; none if only a service file names them."""
     default = {
         option.keyword.decode(): option.val.decode()
         for option in pq.Conninfo.get_defaults()
         if option.val is not None
     }
-    hosts = str(given.get("hostaddr") or given.get("host") or default.get("host") or "")
-    if not hosts and "service" in given:
-        return ()
-    ports = str(given.get("port") or default.get("port") or 5432).split(",")
-    each = hosts.split(",")
-    ports = ports * len(each) if len(ports) == 1 else ports
-    return tuple(
-        (LOOPBACK if not host or host.startswith(("/", "@")) else host, int(port or 5432))
-        for host, port in zip(each, ports, strict=False)
-    )
+    found = []
+    for host in hosts:
+        name = host.get("hostaddr") or host.get("host") or default.get("host", "")
+        port = int(host.get("port") or default.get("port") or PORT)
+        if name or not is_service:
+            is_file = not name or name.startswith(("/", "@"))
+            found.append((LOOPBACK if is_file else name, port))
+    return tuple(found)

@@ -54,9 +54,24 @@ class Line:
         self._loop.add_reader(self._socket, self._look)
 
     @classmethod
-    async def to(cls, conninfo: str) -> Line:
-        """Raises psycopg.Error."""
-        return cls(await AsyncConnection.connect(conninfo))
+    async def to(cls, conninfos: Sequence[str]) -> Line:
+        """To the first that answers; all are tried at once.  Raises psycopg.Error."""
+        tries = [asyncio.ensure_future(AsyncConnection.connect(c)) for c in conninfos]
+        errors = []
+        try:
+            for attempt in asyncio.as_completed(tries):
+                try:
+                    chosen = await attempt
+                except psycopg.Error as error:
+                    errors.append(one_line(error))
+                    continue
+                tries = [t for t in tries if not is_of(t, chosen)]
+                return cls(chosen)
+        finally:
+            for attempt in tries:
+                attempt.cancel()
+                attempt.add_done_callback(close_unused)
+        raise psycopg.OperationalError("; ".join(dict.fromkeys(errors)))
 
     @property
     def backend(self) -> int:
@@ -153,6 +168,18 @@ class Line:
 
     def _warned(self, result: PGresult) -> None:
         self.warning = one_line(field(result, DiagnosticField.MESSAGE_PRIMARY))
+
+
+def is_of(
+    attempt: asyncio.Future[AsyncConnection[Any]], chosen: AsyncConnection[Any]
+) -> bool:
+    done = attempt.done() and not attempt.cancelled() and not attempt.exception()
+    return done and attempt.result() is chosen
+
+
+def close_unused(attempt: asyncio.Future[AsyncConnection[Any]]) -> None:
+    if not attempt.cancelled() and not attempt.exception():
+        attempt.result().pgconn.finish()
 
 
 def wake(future: asyncio.Future[None]) -> None:

@@ -98,10 +98,10 @@ class Session:
     """`on_notice` is called when a notification has come, `on_end` when the connection
     has ended while it was idle."""
 
-    def __init__(self, conninfo: str, channel: str) -> None:
+    def __init__(self, conninfos: Sequence[str], channel: str) -> None:
         self.on_notice: Callable[[], None] = lambda: None
         self.on_end: Callable[[], None] = lambda: None
-        self._conninfo = conninfo
+        self._conninfos = conninfos
         self._channel = channel
         self._line: Line | None = None
         self._backend = ""  # process id of the server's process
@@ -189,7 +189,7 @@ class Session:
     async def _connect(self, given_up: float) -> Line:
         try:
             async with asyncio.timeout(given_up - now()):
-                return await Line.to(self._conninfo)
+                return await Line.to(self._conninfos)
         except TimeoutError:
             raise ClusterError(LATE) from None
         except (psycopg.Error, UnicodeError) as error:
@@ -210,7 +210,7 @@ class Session:
         """A pooler must not give the server's process of an idle client to another."""
         try:
             async with asyncio.timeout(min(1.0, given_up - now())):
-                other = await Line.to(self._conninfo)
+                other = await Line.to(self._conninfos)
                 try:
                     [row] = await other.run(WHERE)
                 finally:
