@@ -203,12 +203,18 @@ class Server:
 
 def family(pid: int) -> list[int]:
     """A server's first process, and its children, which have groups of their own."""
-    found = [pid]
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(path.parent.name))
-    return found
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if children.exists():
+        return [pid, *map(int, children.read_text().split())]
+    every = [path.parent for path in Path("/proc").glob("[0-9]*/stat")]
+    return [pid, *(int(path.name) for path in every if parent_of(path) == pid)]
+
+
+def parent_of(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def end_of(pids: list[int]) -> None:
