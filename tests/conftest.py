@@ -13,11 +13,18 @@ from peerlock.membership.place import VARIABLE
 from tests.slow import LONG, QUICK_CASES, SLOW
 from tests.support.commands import peerlock
 from tests.support.engines import leases_clock, one, path, two
-from tests.support.postgresql_servers import postgresql, postgresql_data
+from tests.support.postgresql_servers import (
+    fragile_postgresql,
+    own_postgresql,
+    postgresql,
+    postgresql_data,
+)
 
 __all__ = [  # fixtures
+    "fragile_postgresql",
     "leases_clock",
     "one",
+    "own_postgresql",
     "path",
     "peerlock",
     "postgresql",

@@ -52,7 +52,7 @@ class TestEtcd(EngineSuite):
 
 
 class TestPostgresql(EngineSuite):
-    lease = 0.5
+    lease = 1.0
 
     @pytest.fixture(autouse=True)
     def place(self, postgresql: Server) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from math import inf
 from pathlib import Path
@@ -26,25 +25,14 @@ from peerlock.testing import ids
 from tests.support.etcd_members import in_time
 from tests.support.etcd_servers import Wire
 from tests.support.postgresql_members import Member, fresh, members
-from tests.support.postgresql_servers import OWNER, Server, server
+from tests.support.postgresql_servers import OWNER, Server
 
-SHORT = 0.5
+SHORT = 1.0
 
 
 @pytest.fixture
 def url(postgresql: Server) -> str:
     return fresh(postgresql.conninfo())
-
-
-@pytest.fixture
-def own_server(postgresql_data: Path) -> Iterator[Server]:
-    """For tests that do it harm."""
-    with server(postgresql_data) as made:
-        yield made
-
-
-def name_of(url: str) -> str:
-    return url.rpartition("=")[2]
 
 
 def through(url: str, wire: Wire) -> str:
@@ -337,50 +325,52 @@ async def test_a_question_whose_connection_breaks_is_asked_again(
 
 @in_time
 async def test_a_server_that_is_killed_and_comes_back_in_time_disturbs_nobody(
-    own_server: Server,
+    own_postgresql: Server,
 ) -> None:
-    async with members(fresh(own_server.conninfo()), 2, 10.0) as both:
-        own_server.kill()
+    async with members(fresh(own_postgresql.conninfo()), 2, 10.0) as both:
+        own_postgresql.kill()
         with pytest.raises(ClusterError, match="PostgreSQL"):
             await both[0].renew()
-        own_server.restart()
+        own_postgresql.restart()
         for member in both:
             assert ids(await member.renew()) == [m.me for m in both]
             assert member.deadline > now() + 9
 
 
 @in_time
-async def test_a_server_that_is_away_for_longer_than_the_lease(own_server: Server) -> None:
-    async with members(fresh(own_server.conninfo()), 2, SHORT) as (one, two):
+async def test_a_server_that_is_away_for_longer_than_the_lease(
+    own_postgresql: Server,
+) -> None:
+    async with members(fresh(own_postgresql.conninfo()), 2, SHORT) as (one, two):
         await one.renew()
         two.engine._stop_watching()
-        own_server.kill()
+        own_postgresql.kill()
         await asyncio.sleep(SHORT)
-        own_server.restart()
+        own_postgresql.restart()
         while len(one.view.members) > 1:  # it is the first to come back
             await one.renewed()
         assert await two.is_out()
 
 
 @in_time
-async def test_a_restart_in_good_order_is_noticed_and_survived(own_server: Server) -> None:
-    async with members(fresh(own_server.conninfo()), 1, 10.0) as one:
-        own_server.stop()
-        own_server.restart()
+async def test_a_restart_in_good_order_is_noticed(own_postgresql: Server) -> None:
+    async with members(fresh(own_postgresql.conninfo()), 1, 10.0) as one:
+        own_postgresql.stop()
+        own_postgresql.restart()
         await one.until(lambda: one.calls_to_look > 0)
         assert ids(await one.renew()) == [one.me]
 
 
 @in_time
-async def test_a_frozen_server_is_given_up_in_time(own_server: Server) -> None:
-    async with members(fresh(own_server.conninfo()), 1, 1.0) as one:
-        own_server.pause()
+async def test_a_frozen_server_is_given_up_in_time(own_postgresql: Server) -> None:
+    async with members(fresh(own_postgresql.conninfo()), 1, 1.0) as one:
+        own_postgresql.pause()
         began = now()
         for _ in range(2):  # also if a connection must be made first
             with pytest.raises(ClusterError, match="does not answer in time"):
                 await one.renew()
         assert now() - began < 1.5
-        own_server.resume()
+        own_postgresql.resume()
         assert not await one.is_out()
 
 
@@ -523,16 +513,18 @@ async def test_a_password_of_a_file_and_a_service(
 
 
 @in_time
-async def test_tls_as_libpq_has_it(own_server: Server, tmp_path: Path) -> None:
+async def test_tls_as_libpq_has_it(own_postgresql: Server, tmp_path: Path) -> None:
     new_authority(tmp_path)
     for made in issue(tmp_path, "127.0.0.1"):
-        made.rename(own_server.data / f"server.{'key' if made.suffix == '.key' else 'crt'}")
+        made.rename(
+            own_postgresql.data / f"server.{'key' if made.suffix == '.key' else 'crt'}"
+        )
     for name in ("server.key", "server.crt"):
-        own_server.give(own_server.data / name)
-    own_server.kill()
-    own_server.restart("-c", "ssl=on")
+        own_postgresql.give(own_postgresql.data / name)
+    own_postgresql.kill()
+    own_postgresql.restart("-c", "ssl=on")
     url = fresh(
-        f"{own_server.conninfo()}?sslmode=verify-full&sslrootcert={tmp_path}/ca.pem"
+        f"{own_postgresql.conninfo()}?sslmode=verify-full&sslrootcert={tmp_path}/ca.pem"
     )
     async with members(url, 1) as one:
         query = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"

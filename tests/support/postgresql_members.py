@@ -40,6 +40,22 @@ class Member(Process):
             await self._something.wait()
             self._something.clear()
 
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """It renews, whatever the test does meanwhile."""
+
+        async def renew() -> None:
+            while True:
+                await self.renewed()
+                await asyncio.sleep(0.1)
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+
     async def renewed(self) -> None:
         """As soon as PostgreSQL answers."""
         while True:

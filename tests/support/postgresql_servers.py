@@ -166,9 +166,10 @@ class Server:
     def program(self, name: str) -> str:
         return f"{programs()}/{name}"
 
-    def script(self, text: str) -> None:
+    def script(self, text: str, database: str) -> None:
         """What pg_dump has written."""
-        command = [self.program("psql"), "-Xq", "-v", "ON_ERROR_STOP=1", self.conninfo()]
+        command = [self.program("psql"), "-Xq", "-v", "ON_ERROR_STOP=1"]
+        command.append(self.conninfo(database))
         subprocess.run(
             command, input=text, text=True, check=True, stdout=subprocess.DEVNULL
         )
@@ -313,3 +314,17 @@ def postgresql(postgresql_data: Path) -> Iterator[Server]:
     """One for all tests of this process that do it no harm."""
     with server(postgresql_data) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def fragile_postgresql(postgresql_data: Path) -> Iterator[Server]:
+    with server(postgresql_data) as made:
+        yield made
+
+
+@pytest.fixture
+def own_postgresql(fragile_postgresql: Server) -> Iterator[Server]:
+    """For tests that do it harm, one after the other."""
+    yield fragile_postgresql
+    fragile_postgresql.kill()
+    fragile_postgresql.restart()

@@ -68,7 +68,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from peerlock.membership import clock
-from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
+from peerlock.membership.engine import (
+    NEEDS_A_LEASE,
+    ClusterError,
+    Gone,
+    Joined,
+    Renewed,
+)
 from peerlock.membership.postgresql_address import parse
 from peerlock.membership.postgresql_schema import FORMAT
 from peerlock.membership.postgresql_session import NoSchema, Session
@@ -190,10 +196,7 @@ class PostgresqlEngine:
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
         if self.lease is None:
-            raise ClusterError(
-                "between machines a member needs a lease, because a silent member may be "
-                "dead or cut off: use a number of seconds"
-            )
+            raise ClusterError(NEEDS_A_LEASE)
         self._stop_watching()
         self._floor, self._gone = None, ""
         await asyncio.sleep(max(0.0, self._quiet_until - clock.now()))
