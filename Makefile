@@ -56,7 +56,7 @@ bench-locks: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m bench.locks
 
-# Clusters on many machines, on loopback, beside etcd's own lock.
+# Clusters on many machines, on loopback, beside etcd's own lock and PostgreSQL's.
 bench-many: .venv/ready
 	$(BIN)/python -m bench.many
 
@@ -94,8 +94,9 @@ soak: .venv/ready
 	$(BIN)/python -m bench.soak --seeds $(SEEDS)
 	$(BIN)/python -m tests.process_soak --seconds $(SECONDS)
 
-# Real processes on several hosts (network namespaces: needs root and iproute2), with etcd;
-# the report is out/chaos.html: make chaos CHAOS='--seconds 1800 --seed 7'
+# Real processes on several hosts (network namespaces: needs root and iproute2), with etcd
+# or PostgreSQL; the report is out/chaos.html:
+# make chaos CHAOS='--engine postgresql --seconds 1800 --seed 7'
 chaos: .venv/ready
 	$(BIN)/python -m tests.chaos $(CHAOS)
 

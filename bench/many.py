@@ -1,4 +1,5 @@
-"""Clusters on many machines, all in one run, on loopback: peerlock beside etcd's own lock.
+"""Clusters on many machines, all in one run, on loopback: peerlock beside etcd's own lock,
+and beside PostgreSQL's advisory locks.
 
     python -m bench.many [--quick] [--only a,b,c] [--loop uvloop] [--json FILE]
 
@@ -10,14 +11,18 @@
   d  two processes on one lock, nothing to do inside: grants in total; ours may take it
      again a bounded number of times before the other one gets it, etcd's are in turn
   e  from the SIGKILL of a holder to the grant of one that waits, with leases of 2 s; with
-     an etcd older than 3.5.13, whose leases end too early, we wait for two of them
+     an etcd older than 3.5.13, whose leases end too early, we wait for two of them;
+     PostgreSQL sees the end of a dead process's connection, and needs no lease, as long as
+     that process's machine lives
   f  from a change of the members to the moment at which the last of them goes on:
      somebody joins, somebody leaves, with 3, 10, 30 and 100 members
 
-peerlock: TCP with mutual TLS, members kept by etcd.  etcd: its lock service under a lease,
+peerlock: TCP with mutual TLS, members kept by etcd, or by PostgreSQL.  etcd: its lock
+service under a lease,
 over its JSON gateway, one connection that stays; a bare read that way is given, too, as
 what any request costs there at least.  Both with one etcd server and with three, as their
-package sets them up: every change is on disk before it is answered.
+package sets them up: every change is on disk before it is answered.  PostgreSQL: advisory
+locks of a session, over one connection that stays, from psycopg; one server.
 
 In b and c there is also a bare byte over a Unix socket, one way, between two processes that
 have slept for as long: nothing can be handed over faster on that machine.
@@ -50,9 +55,10 @@ from typing import Any, NamedTuple
 
 from bench.crew import Crew, Member, alone, contend, crew, hand_offs, hand_on, hold, inherit
 from bench.ping_pong import Game, Plain, one_way
-from bench.rivals import Client, Connect, Gateway, etcd
-from bench.servers import directory, free_port, running
+from bench.rivals import Client, Connect, Gateway, etcd, postgresql
+from bench.servers import NotHere, directory, free_port, running
 from bench.servers import found as found_program
+from bench.servers import postgresql as postgresql_server
 
 import peerlock
 from peerlock.runtime.certificates import issue, new_authority
@@ -64,6 +70,7 @@ WAITS = 0.3  # how long somebody has been waiting when a holder is killed
 IN_PROCESSES = (3, 10)
 SIZES = (3, 10, 30, 100)
 AIM = 10  # times etcd's lock
+MANY = 300  # connections to PostgreSQL: one for each member
 
 Values = dict[str, float]
 names = count(1)
@@ -113,28 +120,39 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-# Who is measured: an address is "SERVER,SERVER/CLUSTER CERTIFICATES"
+# Who is measured: an address is "URL CERTIFICATES"
 
 
 @asynccontextmanager
 async def ours(address: str, ttl: float) -> AsyncIterator[peerlock.LockNode]:
-    where, certificates = address.split(" ")
+    url, certificates = address.split(" ")
     reach = peerlock.Reach(listen=f"{HOST}:0", certificates=certificates)
-    async with peerlock.join(f"etcd://{where}", lease=ttl, reach=reach) as node:
+    async with peerlock.join(url, lease=ttl, reach=reach) as node:
         yield node
 
 
 @contextmanager
 def theirs(address: str, ttl: float) -> Iterator[Client]:
-    with etcd(address.split(",")[0].split("/")[0], ttl) as client:
+    with etcd(address.removeprefix("etcd://").split(",")[0].split("/")[0], ttl) as client:
+        yield client
+
+
+@contextmanager
+def advisory(address: str, ttl: float) -> Iterator[Client]:
+    with postgresql(address.partition("?")[0], ttl) as client:
         yield client
 
 
 class Rival(NamedTuple):
     name: str
+    where: str  # who keeps it; two of each place are compared
     connect: Connect
     address: Callable[[], str]  # of a cluster that nobody has used
     loop: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.where}"
 
 
 # a, b, c, d, e
@@ -340,10 +358,10 @@ def view_changes(rival: Rival, quick: bool) -> dict[str, list[Values]]:
     tries = 3 if quick else 10
     found: dict[str, list[Values]] = {}
     for size in IN_PROCESSES:
-        progress(f"f: {size} processes")
+        progress(f"f, {rival.where}: {size} processes")
         found[f"{size} processes"] = asyncio.run(in_processes(rival.address(), size, tries))
     for size in SIZES[: 3 if quick else 4]:
-        progress(f"f: {size} members in one process")
+        progress(f"f, {rival.where}: {size} members in one process")
         made = asyncio.run(in_one_process(rival.address(), size, tries))
         found[f"{size} in one process"] = made
     progress("")
@@ -364,21 +382,15 @@ def main() -> None:
         issue(certificates, HOST)
         one = stack.enter_context(etcd_servers(1))
         three = stack.enter_context(etcd_servers(3))
-        rivals = [
-            rival
-            for servers in (one, three)
-            for rival in (
-                Rival(
-                    f"peerlock, {label(servers)}",
-                    ours,
-                    new(servers, f"{certificates}"),
-                    options.loop,
-                ),
-                Rival(
-                    f"etcd's lock, {label(servers)}", theirs, new(servers, ""), options.loop
-                ),
+        rivals = [*with_etcd(one, certificates, options.loop)]
+        rivals += with_etcd(three, certificates, options.loop)
+        try:
+            address = stack.enter_context(
+                postgresql_server("-c", f"max_connections={MANY}")
             )
-        ]
+            rivals += with_postgresql(address, certificates, options.loop)
+        except NotHere as what:
+            print(f"without PostgreSQL, which is not here: {what}")
         version = Gateway(one[0]).post("maintenance/status")["version"]
         print(
             f"{options.loop}, etcd {version}; a bare read takes",
@@ -387,20 +399,39 @@ def main() -> None:
         for letter, measure in MEASURES.items():
             if letter in options.only:
                 report[letter] = measured(letter, measure, rivals, options)
-                show(letter, measure, report[letter])
-        if "f" in options.only:
-            report["f"] = view_changes(rivals[0], options.quick)
-            show_view_changes(report["f"])
+                show(letter, measure, rivals, report[letter])
+        for rival in rivals if "f" in options.only else ():
+            if rival.connect is ours and rival.where != label(three):
+                found = view_changes(rival, options.quick)
+                report[f"f, {rival.where}"] = found
+                show_view_changes(rival.where, found)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
 
+def with_etcd(servers: list[str], certificates: Path, loop: str) -> list[Rival]:
+    def address() -> str:
+        return f"etcd://{','.join(servers)}/c{next(names)} {certificates}"
+
+    where = label(servers)
+    return [
+        Rival("peerlock", where, ours, address, loop),
+        Rival("etcd's lock", where, theirs, address, loop),
+    ]
+
+
+def with_postgresql(server: str, certificates: Path, loop: str) -> list[Rival]:
+    def address() -> str:
+        return f"{server}?cluster=c{next(names)} {certificates}"
+
+    return [
+        Rival("peerlock", "PostgreSQL", ours, address, loop),
+        Rival("advisory locks", "PostgreSQL", advisory, address, loop),
+    ]
+
+
 def label(servers: list[str]) -> str:
-    return f"{len(servers)} server{'s' * (len(servers) > 1)}"
-
-
-def new(servers: list[str], certificates: str) -> Callable[[], str]:
-    return lambda: f"{','.join(servers)}/c{next(names)} {certificates}"
+    return f"{len(servers)} etcd server{'s' * (len(servers) > 1)}"
 
 
 def read(address: str) -> str:
@@ -431,11 +462,11 @@ def measured(
     letter: str, measure: Measure, rivals: list[Rival], options: argparse.Namespace
 ) -> dict[str, list[Values]]:
     """They take turns, so that a noisy machine is noisy for all of them."""
-    runs: dict[str, list[Values]] = {rival.name: [] for rival in rivals}
+    runs: dict[str, list[Values]] = {rival.title: [] for rival in rivals}
     for turn in range(options.repeats):
         for rival in rivals:
-            progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.name}")
-            runs[rival.name].append(measure.run(rival, options.seconds))
+            progress(f"{letter}, {turn + 1} of {options.repeats}: {rival.title}")
+            runs[rival.title].append(measure.run(rival, options.seconds))
         if measure.waits:
             took = bare_message(measure.waits, options)
             runs.setdefault("a bare byte", []).append(took)
@@ -450,28 +481,28 @@ def bare_message(waits: float, options: argparse.Namespace) -> Values:
     return {"µs": 1e6 * took, "9 of 10 within": nan}
 
 
-def show(letter: str, measure: Measure, runs: dict[str, list[Values]]) -> None:
+def show(
+    letter: str, measure: Measure, rivals: list[Rival], runs: dict[str, list[Values]]
+) -> None:
     table(f"{letter}  {measure.title}", measure.columns, runs)
     if letter == "e":
         return
     first = next(iter(measure.columns))
-    for servers in ("1 server", "3 servers"):
-        mine, other = (
-            median(run[first] for run in runs[f"{who}, {servers}"])
-            for who in ("peerlock", "etcd's lock")
-        )
+    for us, them in zip(rivals[::2], rivals[1::2], strict=True):
+        mine, other = (median(run[first] for run in runs[r.title]) for r in (us, them))
         ratio = mine / other if measure.more_is_better else other / mine
         verdict = "met" if ratio >= AIM else "MISSED"
-        aim = "" if letter == "d" else f" (aim ≥ {AIM}: {verdict})"
-        print(f"   {ratio:,.1f} times as good as etcd's lock with {servers}{aim}")
+        is_aim = letter != "d" and them.connect is theirs
+        aim = f" (aim ≥ {AIM}: {verdict})" if is_aim else ""
+        print(f"   {ratio:,.1f} times as good as {them.title}{aim}")
     sys.stdout.flush()
 
 
 def table(title: str, columns: dict[str, str], runs: dict[str, list[Values]]) -> None:
-    print(f"\n{title}\n   {'':26}", end="")
+    print(f"\n{title}\n   {'':30}", end="")
     print("".join(f"{what:>16}{'lowest':>11}{'highest':>11}" for what in columns))
     for who, found in runs.items():
-        print(f"   {who:26}", end="")
+        print(f"   {who:30}", end="")
         for what, form in columns.items():
             values = [run[what] for run in found]
             middle = median(values)
@@ -479,9 +510,9 @@ def table(title: str, columns: dict[str, str], runs: dict[str, list[Values]]) ->
         print(flush=True)
 
 
-def show_view_changes(runs: dict[str, list[Values]]) -> None:
+def show_view_changes(where: str, runs: dict[str, list[Values]]) -> None:
     columns = {"joins, ms": ",.1f", "leaves, ms": ",.1f"}
-    table("f  until the last member goes on in a new view", columns, runs)
+    table(f"f  until the last member goes on in a new view: {where}", columns, runs)
     together = {int(who.split()[0]): found for who, found in runs.items() if "one" in who}
     (least, most) = min(together), max(together)
     for what in columns:

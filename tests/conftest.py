@@ -13,8 +13,24 @@ from peerlock.membership.place import VARIABLE
 from tests.slow import LONG, QUICK_CASES, SLOW
 from tests.support.commands import peerlock
 from tests.support.engines import leases_clock, one, path, two
+from tests.support.postgresql_servers import (
+    fragile_postgresql,
+    own_postgresql,
+    postgresql,
+    postgresql_data,
+)
 
-__all__ = ["leases_clock", "one", "path", "peerlock", "two"]  # fixtures
+__all__ = [  # fixtures
+    "fragile_postgresql",
+    "leases_clock",
+    "one",
+    "own_postgresql",
+    "path",
+    "peerlock",
+    "postgresql",
+    "postgresql_data",
+    "two",
+]
 
 EVERYTHING = 10_000  # tests, and more
 

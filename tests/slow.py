@@ -55,6 +55,13 @@ SLOW = {
         "test_the_two_meshes_are_told_apart",
     ),
     "lab/test_voting.py": ("test_squares_come_to_an_end",),
+    "house/test_chaos.py": ("test_the_same_with_postgresql",),
+    "membership/test_engine_suite.py": (
+        "TestEtcd::test_a_member_that_renews_stays",
+        "TestEtcd::test_a_process_that_ends_without_leaving_is_out_after_its_lease",
+        "TestEtcd::test_a_silent_member_is_out_after_its_lease_and_not_before",
+    ),
+    "membership/test_postgresql_full.py": ("test_a_disk_that_is_full",),
     "quorums/test_quorum_analyses.py": (
         "test_any_two_quorums_meet_and_each_holds_its_node[weighted]",
         "test_every_pair_is_described[100-",

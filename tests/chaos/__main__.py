@@ -5,10 +5,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.chaos.hosts import KEEPERS
 from tests.chaos.network import why_not
 from tests.chaos.play import ALGORITHMS, Play, play
 from tests.chaos.report import figure, page
 from tests.chaos.summary import summary
+from tests.support.postgresql_servers import why_not as no_postgresql
 
 
 def main() -> int:
@@ -16,12 +18,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lease", type=float, default=3)
+    parser.add_argument("--engine", choices=sorted(KEEPERS), default="etcd")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--report", type=Path, default=Path("out/chaos.html"))
     parser.add_argument("--keep", type=Path, help="the histories, in this new folder")
     parser.add_argument("--figure", type=Path, help="a close-up of a cut in halves, as SVG")
     options = parser.parse_args()
-    if why := why_not():
+    if why := why_not() or (options.engine == "postgresql" and no_postgresql()):
         print(f"chaos: {why}", file=sys.stderr)
         return 2
     wanted = Play(
@@ -29,6 +32,7 @@ def main() -> int:
         seed=options.seed,
         lease=options.lease,
         algorithms=tuple(options.algorithms.split(",")),
+        engine=options.engine,
     )
     if options.keep:
         options.keep.mkdir(parents=True)

@@ -24,10 +24,14 @@ CATEGORY = {
     "host killed": "killed",
     "etcd member killed": "killed",
     "etcd killed, all of it": "killed",
+    "postgresql killed, all of it": "killed",
+    "postgresql killed, quickly back": "killed",
     "worker paused": "stopped",
     "etcd member frozen": "stopped",
     "etcd stopped, shortly": "stopped",
     "etcd stopped, too long": "stopped",
+    "postgresql stopped, shortly": "stopped",
+    "postgresql stopped, too long": "stopped",
     "lossy": "poor",
     "slow": "poor",
 }
@@ -136,8 +140,7 @@ def close_up(history: History, fault: Fault) -> str:
 
 
 def draw_faults(canvas: Canvas, history: History, only_touched: bool = False) -> None:
-    lanes = [f"etcd{i}" for i in (1, 2, 3)]
-    lanes += sorted({life.host for life in history.lives.values()})
+    lanes = [*history.servers, *sorted({life.host for life in history.lives.values()})]
     seen = [f for f in history.faults if f.begins < canvas.ends and f.ends > canvas.begins]
     for lane in lanes:
         mine = [fault for fault in seen if touches(fault, lane)]
@@ -159,8 +162,8 @@ def draw_faults(canvas: Canvas, history: History, only_touched: bool = False) ->
 def touches(fault: Fault, lane: str) -> bool:
     if fault.whom == "all":
         return True
-    if fault.whom == "etcd":
-        return lane.startswith("etcd")
+    if fault.whom in ("etcd", "postgresql"):
+        return not lane.startswith("host")
     return lane in fault.whom.replace(".", " ").replace(",", " ").replace("→", " ").split()
 
 

@@ -78,6 +78,7 @@ class History:
     faults: list[Fault]
     writes: list[Write]
     calm: float  # when the nemesis gave up
+    servers: list[str] = field(default_factory=list)  # that keep the members
 
     @property
     def held(self) -> Iterator[Held]:
@@ -102,20 +103,22 @@ def lines(path: Path) -> Iterator[list[Any]]:
 
 
 def read(folder: Path) -> History:
-    faults, deaths, calm = read_diary(folder / "nemesis.jsonl")
+    diary = list(lines(folder / "nemesis.jsonl"))
+    faults, deaths, calm = read_diary(diary)
     lives = {}
     for path in sorted(folder.glob("host*.jsonl")):
         life = lives[path.stem] = Life(path.stem, died=deaths.get(path.stem, inf))
         Reader(life).read(path)
     writes = [Write(*line) for line in lines(folder / "store.jsonl")]
-    return History(lives, faults, writes, calm)
+    servers = [name for line in diary if line[0] == "servers" for name in line[3].split()]
+    return History(lives, faults, writes, calm, servers)
 
 
-def read_diary(path: Path) -> tuple[list[Fault], dict[str, float], float]:
+def read_diary(diary: list[list[Any]]) -> tuple[list[Fault], dict[str, float], float]:
     faults: list[Fault] = []
     deaths: dict[str, float] = {}
     calm = inf
-    for what, at, kind, whom, more in lines(path):
+    for what, at, kind, whom, more in diary:
         if what == "begin":
             faults.append(Fault(kind, whom, at, more=more))
         elif what == "end":
@@ -128,13 +131,22 @@ def read_diary(path: Path) -> tuple[list[Fault], dict[str, float], float]:
     return faults, deaths, calm
 
 
+AT_ONCE = 0.1  # seconds
+
+
 class Reader:
-    """Of one process's history."""
+    """Of one process's history.
+
+    A worker's node is in a thread of its own.  When it has joined again, it lets users in,
+    and a moment later the new lease is written down: until then a grant may look as if it
+    had come after the end of the old one.
+    """
 
     def __init__(self, life: Life) -> None:
         self._life = life
         self._deadline = inf
         self._open: dict[tuple[str, int], Held] = {}
+        self._early: list[tuple[Held, float]] = []  # over before their lease was noted
 
     def read(self, path: Path) -> None:
         for what, at, *more in lines(path):
@@ -145,6 +157,8 @@ class Reader:
     def _over(self, held: Held, at: float) -> None:
         held.deadline = self._deadline
         held.until = min(at, self._deadline, self._life.died)
+        if self._deadline < held.since:
+            self._early.append((held, at))
         self._open.pop((held.name, held.fence), None)
 
     def _start(self, at: float, pid: int) -> None:
@@ -158,6 +172,10 @@ class Reader:
 
     def _lease(self, at: float, deadline: float) -> None:
         self._deadline = deadline
+        early, self._early = self._early, []
+        for held, ended in early:
+            if at - held.since < AT_ONCE:
+                self._over(held, ended)
 
     def _view(self, at: float, *standing: Any) -> None:
         """For who looks into the files."""

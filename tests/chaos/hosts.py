@@ -1,156 +1,23 @@
-"""What runs on the hosts: three etcd servers, five hosts with workers, and a store."""
+"""What runs on the hosts: servers that keep the members, five with workers, and a store."""
 
-import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 from peerlock.runtime.certificates import issue, new_authority
+from tests.chaos.etcd import Etcd
 from tests.chaos.network import Network
+from tests.chaos.postgresql import Postgresql
+from tests.chaos.programs import PATIENCE, ROOT, Program, with_us
 from tests.chaos.worker import Task, Use
-from tests.support.etcd_servers import program
 
-PATIENCE = 60.0
-ROOT = Path(__file__).parents[2]
-
-
-def with_us() -> list[str]:
-    """Put before a command, it lets the kernel kill that when we are killed."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
-
-
-class Program:
-    """A process on a host; it is killed with us, however we end."""
-
-    def __init__(self, network: Network, host: str, log: Path) -> None:
-        self.host = host
-        self.log = log
-        self._before = [*with_us(), *network.inside(host)]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def run(self, command: list[str], **environment: str) -> None:
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._before, *command],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, **environment},
-                start_new_session=True,  # what is typed at us does not concern it
-            )
-
-    @property
-    def runs(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def status(self) -> int | None:
-        return None if self._process is None else self._process.poll()
-
-    def signal(self, number: signal.Signals) -> None:
-        if self.runs:
-            assert self._process is not None
-            self._process.send_signal(number)
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self.hang_up()
-
-    def hang_up(self) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-
-    def wait(self, seconds: float) -> int | None:
-        assert self._process is not None
-        with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(seconds)
-        return None
-
-    def said(self) -> str:
-        return self.log.read_text()[-3000:]
-
-
-class EtcdServer(Program):
-    def __init__(self, network: Network, host: str, folder: Path, hosts: list[str]) -> None:
-        super().__init__(network, host, folder / f"{host}.log")
-        self._folder = folder
-        self._client = f"http://{network.address(host)}:2379"
-        self._data = folder / f"{host}.data"
-        peers = {h: f"http://{network.address(h)}:2380" for h in hosts}
-        self._peer = peers[host]
-        self._everybody = ",".join(f"{h}={peer}" for h, peer in peers.items())
-        self._ready: socket.socket | None = None
-
-    def start(self) -> None:
-        self._start(self._data, self._everybody)
-
-    def start_another(self) -> None:
-        """An etcd of its own, empty, at the same address: as if mistaken for a new one."""
-        data = self._folder / f"{self.host}.other"
-        shutil.rmtree(data, ignore_errors=True)
-        self._start(data, f"{self.host}={self._peer}")
-
-    def back_up(self) -> Path:
-        path = self._folder / "snapshot"
-        path.unlink(missing_ok=True)
-        command = [program("etcdctl"), "--endpoints", self._client, "snapshot", "save"]
-        done = subprocess.run([*self._before, *command, str(path)], capture_output=True)
-        assert done.returncode == 0, done.stderr
-        return path
-
-    def restore(self, path: Path) -> None:
-        """In place, while no server runs: so etcd keeps its cluster_id."""
-        shutil.rmtree(self._data)
-        command = [program("etcdctl"), "snapshot", "restore", str(path)]
-        command += ["--name", self.host, "--data-dir", str(self._data)]
-        command += ["--initial-cluster", self._everybody]
-        command += ["--initial-advertise-peer-urls", self._peer]
-        done = subprocess.run(command, capture_output=True)
-        assert done.returncode == 0, done.stderr
-
-    def _start(self, data: Path, everybody: str) -> None:
-        client, peer = self._client, self._peer
-        command = [program(), "--name", self.host, "--data-dir", str(data)]
-        command += ["--log-level", "error", "--unsafe-no-fsync"]
-        command += ["--listen-client-urls", client, "--advertise-client-urls", client]
-        command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
-        command += ["--initial-cluster", everybody]
-        # It says when it is ready, as it would to systemd; files are seen from everywhere.
-        place = self._folder / f"{self.host}.ready"
-        place.unlink(missing_ok=True)
-        self._ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._ready.bind(str(place))
-        self.run(command, NOTIFY_SOCKET=str(place))
-
-    def wait_until_ready(self, seconds: float = PATIENCE) -> bool:
-        """It is not as long as it is alone."""
-        if self._ready is None:
-            return True
-        self._ready.settimeout(seconds)
-        try:
-            self._ready.recv(1000)
-        except TimeoutError:
-            return False
-        self._ready.close()
-        self._ready = None
-        return True
-
-    def kill(self) -> None:
-        super().kill()
-        if self._ready is not None:
-            self._ready.close()
-            self._ready = None
+KEEPERS: dict[str, type[Etcd] | type[Postgresql]] = {
+    keeper.name: keeper for keeper in (Etcd, Postgresql)
+}
 
 
 class WorkerProcess(Program):
@@ -171,16 +38,17 @@ class Hosts:
         seed: int,
         hosts: int = 5,
         each: int = 2,
+        engine: str = "etcd",
     ) -> None:
         self.folder = folder
         self.lease = lease
         self._uses = uses
         self._seed = seed
         self._each = each
-        self.servers_at = [f"etcd{i}" for i in (1, 2, 3)]
+        self.servers_at = KEEPERS[engine].at
         self.workers_at = [f"host{i}" for i in range(1, hosts + 1)]
         self.network = Network([*self.servers_at, *self.workers_at])
-        self.servers: dict[str, EtcdServer] = {}
+        self.keeper = KEEPERS[engine](self.network, folder)
         self.workers: dict[str, WorkerProcess] = {}  # by place: host1.1, host1.2, …
         self.failed: list[str] = []  # processes that ended by themselves
         self._store: subprocess.Popen[str] | None = None
@@ -192,7 +60,7 @@ class Hosts:
             stack.enter_context(self.network)
             stack.callback(self._kill_all)
             self._start_store()
-            self._start_servers()
+            self.keeper.start()
             self._make_certificates()
             for host in self.workers_at:
                 for number in range(1, self._each + 1):
@@ -209,8 +77,9 @@ class Hosts:
         self._stack.close()
 
     def _kill_all(self) -> None:
-        for one in [*self.workers.values(), *self.servers.values()]:
-            one.kill()
+        for worker in self.workers.values():
+            worker.kill()
+        self.keeper.close()
         if self._store is not None:
             self._store.terminate()
             self._store.wait(PATIENCE)
@@ -231,14 +100,6 @@ class Hosts:
         assert self._store.stdout is not None
         assert self._store.stdout.readline() == "ready\n"
 
-    def _start_servers(self) -> None:
-        for host in self.servers_at:
-            server = EtcdServer(self.network, host, self.folder, self.servers_at)
-            self.servers[host] = server
-            server.start()
-        for server in self.servers.values():
-            assert server.wait_until_ready(), f"etcd does not come up: {server.said()}"
-
     def _make_certificates(self) -> None:
         authority = self.folder / "certificates"
         new_authority(authority)
@@ -253,11 +114,10 @@ class Hosts:
         host = place.partition(".")[0]
         self._started += 1
         who = f"{place}#{self._started}"
-        servers = ",".join(f"{self.network.address(h)}:2379" for h in self.servers_at)
         rank = sorted(self._places()).index(place)
         task = Task(
             who=who,
-            cluster=f"etcd://{servers}/chaos",
+            cluster=self.keeper.cluster(),
             certificates=str(self.folder / f"certificates-{host}"),
             lease=self.lease,
             store=str(self.folder / "store.sock"),

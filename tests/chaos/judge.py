@@ -25,7 +25,7 @@ from tests.chaos.history import Fault, Held, History, Life
 
 SOON = 0.5  # seconds
 GRACE = 1.0  # a stall may have begun before it could be noticed
-SHORT = "etcd stopped, shortly"
+SHORT = " stopped, shortly"
 
 
 @dataclass
@@ -228,11 +228,11 @@ def seconds_to_recover(
 
 
 def short_outages(around: list[Around], lease: float) -> list[Around]:
-    """Of all of etcd, shorter than the lease, when nothing else was wrong or had been."""
+    """Of all servers, shorter than the lease, when nothing else was wrong or had been."""
     return [
         one
         for one in around
-        if one.fault.kind == SHORT
+        if one.fault.kind.endswith(SHORT)
         and not any(
             other is not one
             and other.fault.begins < one.fault.ends

@@ -16,7 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.chaos.etcd import Etcd, EtcdServer
 from tests.chaos.hosts import Hosts
+from tests.chaos.postgresql import Postgresql
 
 Fault = Callable[[], None]
 
@@ -30,25 +32,42 @@ class Nemesis:
         self._diary = diary.open("w", buffering=1)
         self._absent: dict[str, float] = {}  # workers that come back, and when
         self._inner = False
+        self._note("servers", "", " ".join(hosts.servers_at))
+        self._keeper = hosts.keeper
+        self._service = hosts.keeper.name
         self.kinds: dict[str, Fault] = {
             "worker killed": self._kill_worker,
             "host killed": self._kill_host,
             "worker paused": self._pause_worker,
-            "etcd member killed": self._kill_server,
-            "etcd member frozen": self._freeze_server,
             "host cut off": self._cut_off_host,
-            "etcd member cut off": self._cut_off_server,
             "cut in halves": self._cut_in_halves,
             "one way between hosts": self._one_way_between_hosts,
-            "one way to etcd": self._one_way_to_etcd,
+            f"one way to {self._service}": self._one_way_to_service,
             "lossy": self._lossy,
             "slow": self._slow,
-            "etcd stopped, shortly": self._stop_etcd_shortly,
-            "etcd stopped, too long": self._stop_etcd_too_long,
-            "etcd killed, all of it": self._kill_all_of_etcd,
-            "etcd very slow": self._slow_etcd,
-            "etcd restored": self._restore_etcd,
-            "etcd member replaced": self._replace_server,
+            f"{self._service} stopped, shortly": self._stop_service_shortly,
+            f"{self._service} stopped, too long": self._stop_service_too_long,
+            f"{self._service} killed, all of it": self._kill_service,
+            f"{self._service} very slow": self._slow_service,
+            f"{self._service} member cut off": self._cut_off_server,
+            **self._faults_of_its_own(),
+        }
+
+    def _faults_of_its_own(self) -> dict[str, Fault]:
+        if isinstance(self._keeper, Etcd):
+            etcd = OfEtcd(self, self._keeper)
+            return {
+                "etcd member killed": etcd.kill_server,
+                "etcd member frozen": etcd.freeze_server,
+                "etcd restored": etcd.restore,
+                "etcd member replaced": etcd.replace_server,
+            }
+        postgresql = OfPostgresql(self, self._keeper)
+        return {
+            "postgresql killed, quickly back": postgresql.kill_primary,
+            "backends terminated": postgresql.terminate,
+            "replica promoted": postgresql.fail_over,
+            "lagging replica promoted": postgresql.fail_over_with_a_lag,
         }
 
     def close(self) -> None:
@@ -73,12 +92,7 @@ class Nemesis:
         self._network.heal()
         for worker in self._hosts.workers.values():
             worker.signal(signal.SIGCONT)
-        for server in self._hosts.servers.values():
-            server.signal(signal.SIGCONT)
-            if not server.runs:
-                server.start()
-        for server in self._hosts.servers.values():
-            assert server.wait_until_ready(), server.said()
+        self._keeper.calm_down()
         for place in sorted(self._absent):
             self._hosts.start_worker(place)
         self._absent.clear()
@@ -155,101 +169,61 @@ class Nemesis:
             self._wait(seconds)
             worker.signal(signal.SIGCONT)
 
-    # etcd
+    # The service that keeps the members
 
-    def _kill_server(self) -> None:
-        host = self._random.choice(self._hosts.servers_at)
-        server = self._hosts.servers[host]
-        with self._fault("etcd member killed", host):
-            server.kill()
-            self._while_it_lasts(self._a_while())
-            server.start()
-            server.wait_until_ready()
-
-    def _freeze_server(self) -> None:
-        host = self._random.choice(self._hosts.servers_at)
-        server = self._hosts.servers[host]
-        with self._fault("etcd member frozen", host):
-            server.signal(signal.SIGSTOP)
-            self._while_it_lasts(self._a_while())
-            server.signal(signal.SIGCONT)
-
-    def _stop_etcd_shortly(self) -> None:
+    def _stop_service_shortly(self) -> None:
         """Shorter than the lease by what it takes to ask again: nobody is to notice."""
-        self._stop_etcd("etcd stopped, shortly", 0.4 * self._lease)
+        self._stop_service("stopped, shortly", 0.4 * self._lease)
 
-    def _stop_etcd_too_long(self) -> None:
+    def _stop_service_too_long(self) -> None:
         """Everybody loses everything, and is told in time."""
-        self._stop_etcd("etcd stopped, too long", 1.6 * self._lease)
+        self._stop_service("stopped, too long", 1.6 * self._lease)
 
-    def _stop_etcd(self, kind: str, seconds: float) -> None:
-        with self._fault(kind, "etcd"):
-            for server in self._hosts.servers.values():
-                server.signal(signal.SIGSTOP)
+    def _stop_service(self, how: str, seconds: float) -> None:
+        with self._fault(f"{self._service} {how}", self._service):
+            self._keeper.signal(signal.SIGSTOP)
             self._wait(seconds)
-            for server in self._hosts.servers.values():
-                server.signal(signal.SIGCONT)
+            self._keeper.signal(signal.SIGCONT)
 
-    def _kill_all_of_etcd(self) -> None:
-        with self._fault("etcd killed, all of it", "etcd"):
-            for server in self._hosts.servers.values():
-                server.kill()
+    def _kill_service(self) -> None:
+        with self._fault(f"{self._service} killed, all of it", self._service):
+            self._keeper.kill()
             self._wait(1.3 * self._lease)
-            for server in self._hosts.servers.values():
-                server.start()
-            for server in self._hosts.servers.values():
-                assert server.wait_until_ready(), server.said()
+            self._keeper.calm_down()
 
-    def _slow_etcd(self) -> None:
+    def _slow_service(self) -> None:
         """It answers, but late: some renewals are in time, and some are not."""
-        with self._fault("etcd very slow", "etcd"):
+        with self._fault(f"{self._service} very slow", self._service):
             ends = time.monotonic() + self._lease * self._random.choice([1.5, 3.0])
             while time.monotonic() < ends:
-                for server in self._hosts.servers.values():
-                    server.signal(signal.SIGSTOP)
+                self._keeper.signal(signal.SIGSTOP)
                 self._wait(self._random.choice([0.1, 0.25, 0.5]) * self._lease)
-                for server in self._hosts.servers.values():
-                    server.signal(signal.SIGCONT)
+                self._keeper.signal(signal.SIGCONT)
                 self._wait(0.02)
 
-    def _restore_etcd(self) -> None:
-        """From a backup without a member that is cut off from etcd alone."""
+    @contextmanager
+    def _unknown_worker(self, kind: str, seconds: float) -> Iterator[Fault]:
+        """A worker joins after something was copied, and is then cut off from the service
+        alone; `seconds`: after these, a dead worker is out."""
         if not (places := sorted(self._hosts.workers)):
+            yield lambda: None
             return
         place = self._random.choice(places)
         host = place.partition(".")[0]
-        servers = self._hosts.servers
-        with self._fault("etcd restored", host):
-            self._kill([place])
-            self._absent[place] = inf
-            self._wait(2.5 * self._lease)  # until it is out; etcd before 3.5.13 needs two
-            backup = servers[self._hosts.servers_at[0]].back_up()
+        pairs = [pair for s in self._keeper.at for pair in ((s, host), (host, s))]
+
+        def come_back() -> None:
             self._absent[place] = time.monotonic()
             self._wait(self._lease)
-            pairs = [pair for s in servers for pair in ((s, host), (host, s))]
             self._network.block(pairs)
-            for server in servers.values():
-                server.kill()
-            for server in servers.values():
-                server.restore(backup)
-                server.start()
-            for server in servers.values():
-                assert server.wait_until_ready(), server.said()
+
+        with self._fault(kind, host):
+            self._kill([place])
+            self._absent[place] = inf
+            self._wait(seconds)
+            yield come_back
             self._wait(self._lease)
             self._network.unblock(pairs)
-
-    def _replace_server(self) -> None:
-        """One address of the list belongs to another etcd for a while."""
-        host = self._random.choice(self._hosts.servers_at)
-        server = self._hosts.servers[host]
-        with self._fault("etcd member replaced", host):
-            server.kill()
-            server.start_another()
-            server.wait_until_ready()
-            self._while_it_lasts(self._a_while())
-            server.kill()
-            server.start()
-            server.wait_until_ready()
 
     # The network
 
@@ -257,7 +231,8 @@ class Nemesis:
         self._unplug("host cut off", self._random.choice(self._hosts.workers_at))
 
     def _cut_off_server(self) -> None:
-        self._unplug("etcd member cut off", self._random.choice(self._hosts.servers_at))
+        host = self._random.choice(self._hosts.servers_at)
+        self._unplug(f"{self._service} member cut off", host)
 
     def _unplug(self, kind: str, host: str) -> None:
         with self._fault(kind, host):
@@ -266,9 +241,10 @@ class Nemesis:
             self._network.plug_in(host)
 
     def _cut_in_halves(self) -> None:
-        """Two of the five here, three there, and most of etcd on either side."""
+        """Two of the five here, three there, and servers on both sides."""
         ours = self._random.sample(self._hosts.workers_at, self._random.choice([2, 3]))
-        ours += self._random.sample(self._hosts.servers_at, self._random.choice([1, 2]))
+        servers = self._hosts.servers_at
+        ours += self._random.sample(servers, self._random.randrange(1, len(servers)))
         others = [host for host in self._network.hosts if host not in ours]
         pairs = [pair for a in ours for b in others for pair in ((a, b), (b, a))]
         with self._fault("cut in halves", " ".join(sorted(ours))):
@@ -277,18 +253,17 @@ class Nemesis:
             self._network.unblock(pairs)
 
     def _one_way_between_hosts(self) -> None:
-        """The hard one: both are in touch with etcd, so both stay members."""
+        """The hard one: both are in touch with the service, so both stay members."""
         pair = tuple(self._random.sample(self._hosts.workers_at, 2))
         self._one_way("one way between hosts", [(pair[0], pair[1])])
 
-    def _one_way_to_etcd(self) -> None:
-        """It is not heard by etcd, or does not hear it."""
+    def _one_way_to_service(self) -> None:
+        """It is not heard there, or does not hear it."""
         host = self._random.choice(self._hosts.workers_at)
         deaf = self._random.random() < 0.5
         servers = self._hosts.servers_at
-        self._one_way(
-            "one way to etcd", [(s, host) if deaf else (host, s) for s in servers]
-        )
+        pairs = [(s, host) if deaf else (host, s) for s in servers]
+        self._one_way(f"one way to {self._service}", pairs)
 
     def _one_way(self, kind: str, pairs: list[tuple[str, str]]) -> None:
         with self._fault(kind, ", ".join(f"{a}→{b}" for a, b in pairs)):
@@ -303,7 +278,9 @@ class Nemesis:
         self._impair("slow", delay=self._random.choice([20, 60, 150]), loss=0)
 
     def _impair(self, kind: str, delay: int, loss: int) -> None:
-        hosts = self._random.sample(self._network.hosts, self._random.choice([1, 2, 8]))
+        hosts = self._random.sample(
+            self._network.hosts, self._random.choice([1, 2, len(self._network.hosts)])
+        )
         whom = "all" if len(hosts) == len(self._network.hosts) else " ".join(sorted(hosts))
         with self._fault(kind, whom, delay=delay, loss=loss):
             for host in hosts:
@@ -311,6 +288,98 @@ class Nemesis:
             self._while_it_lasts(self._lease * self._random.choice([1.0, 2.0, 3.0]))
             for host in hosts:
                 self._network.repair(host)
+
+
+class OfEtcd:
+    """What happens to etcd alone."""
+
+    def __init__(self, nemesis: Nemesis, etcd: Etcd) -> None:
+        self._nemesis = nemesis
+        self._etcd = etcd
+
+    def kill_server(self) -> None:
+        host, server = self._one()
+        with self._nemesis._fault("etcd member killed", host):
+            server.kill()
+            self._nemesis._while_it_lasts(self._nemesis._a_while())
+            server.start()
+            server.wait_until_ready()
+
+    def freeze_server(self) -> None:
+        host, server = self._one()
+        with self._nemesis._fault("etcd member frozen", host):
+            server.signal(signal.SIGSTOP)
+            self._nemesis._while_it_lasts(self._nemesis._a_while())
+            server.signal(signal.SIGCONT)
+
+    def restore(self) -> None:
+        """From a backup without a member that is cut off from etcd alone."""
+        lease = self._nemesis._lease  # before 3.5.13, a dead member is out after two
+        with self._nemesis._unknown_worker("etcd restored", 2.5 * lease) as come_back:
+            backup = self._etcd.servers[self._etcd.at[0]].back_up()
+            come_back()
+            self._etcd.restore(backup)
+
+    def replace_server(self) -> None:
+        """One address of the list belongs to another etcd for a while."""
+        host, server = self._one()
+        with self._nemesis._fault("etcd member replaced", host):
+            server.kill()
+            server.start_another()
+            server.wait_until_ready()
+            self._nemesis._while_it_lasts(self._nemesis._a_while())
+            server.kill()
+            server.start()
+            server.wait_until_ready()
+
+    def _one(self) -> tuple[str, EtcdServer]:
+        host = self._nemesis._random.choice(self._etcd.at)
+        return host, self._etcd.servers[host]
+
+
+class OfPostgresql:
+    """What happens to PostgreSQL alone."""
+
+    def __init__(self, nemesis: Nemesis, postgresql: Postgresql) -> None:
+        self._nemesis = nemesis
+        self._postgresql = postgresql
+
+    def kill_primary(self) -> None:
+        """It is back before a lease is over."""
+        primary = self._postgresql.primary
+        with self._nemesis._fault("postgresql killed, quickly back", primary.host):
+            primary.kill()
+            primary.start()
+            primary.wait_until_ready()
+
+    def terminate(self) -> None:
+        primary = self._postgresql.primary
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        query += "WHERE application_name = 'peerlock'"
+        with self._nemesis._fault("backends terminated", primary.host):
+            for _ in range(5):
+                primary.answer(query)
+                self._nemesis._wait(0.1 * self._nemesis._lease)
+
+    def fail_over(self) -> None:
+        primary = self._postgresql.primary
+        with self._nemesis._fault("replica promoted", primary.host):
+            self._postgresql.fail_over()
+            self._nemesis._while_it_lasts(self._nemesis._a_while())
+            self._postgresql.follow()
+
+    def fail_over_with_a_lag(self) -> None:
+        """The replica knows nothing of a member that is cut off from both servers."""
+        kind, lease = "lagging replica promoted", self._nemesis._lease
+        network = self._nemesis._network
+        first, second = self._postgresql.at
+        between = [(first, second), (second, first)]
+        with self._nemesis._unknown_worker(kind, 1.5 * lease) as come_back:
+            network.block(between)
+            come_back()
+            self._postgresql.fail_over()
+            network.unblock(between)
+        self._postgresql.follow()
 
 
 def on(place: str, host: str) -> bool:

@@ -30,6 +30,7 @@ class Play:
     each: int = 2  # workers on a host
     kinds: tuple[str, ...] = ()  # of faults, in this order; otherwise all
     calm: float = CALM
+    engine: str = "etcd"  # or postgresql
 
     def uses(self) -> list[Use]:
         locks = [Use(f"lock {name}", algorithm=name) for name in self.algorithms]
@@ -39,7 +40,14 @@ class Play:
 
 def play(wanted: Play, folder: Path) -> tuple[History, Verdict]:
     """However it ends, nothing of it is left but what is in the folder."""
-    hosts = Hosts(folder, wanted.uses(), wanted.lease, wanted.seed, each=wanted.each)
+    hosts = Hosts(
+        folder,
+        wanted.uses(),
+        wanted.lease,
+        wanted.seed,
+        each=wanted.each,
+        engine=wanted.engine,
+    )
     before = signal.signal(signal.SIGTERM, interrupted)
     try:
         with hosts:

@@ -33,8 +33,8 @@ def opening(wanted: Play, history: History, verdict: Verdict) -> str:
     words = "No violation." if not found else f"{found} violations."
     return (
         f'<p><span class="verdict {"bad" if found else "good"}">{words}</span> '
-        f"Five hosts with mutual TLS and three etcd servers, each in a network namespace "
-        f"of its own; {wanted.each} workers on each host take locks by "
+        f"Five hosts with mutual TLS and the servers of {wanted.engine}, each in a network "
+        f"namespace of its own; {wanted.each} workers on each host take locks by "
         f"{', '.join(wanted.algorithms)}, a lock with readers and a semaphore. "
         f"Lease {wanted.lease:g} s, seed {wanted.seed}.</p>"
     )

@@ -9,6 +9,7 @@ from tests.chaos.report import kind_cells, most, seconds
 def summary(wanted: Play, history: History, verdict: Verdict) -> str:
     minutes = (history.ends - history.begins) / 60
     facts = [
+        ("members kept by", wanted.engine),
         ("seed, lease", f"{wanted.seed}, {wanted.lease:g} s"),
         ("algorithms", ", ".join(wanted.algorithms)),
         ("minutes", f"{minutes:.1f}"),
@@ -28,7 +29,8 @@ def summary(wanted: Play, history: History, verdict: Verdict) -> str:
         ("until the last who waited at the end was let in", most(verdict.served_after)),
         ("processes that ended by themselves", f"{len(verdict.failed)}"),
     ]
-    facts.append(("etcd stopped, shortly, and nothing else wrong", short(wanted, verdict)))
+    calm = f"{wanted.engine} stopped, shortly, and nothing else wrong"
+    facts.append((calm, short(wanted, verdict)))
     said = ["| figure | value |", "| --- | --- |"]
     said += [f"| {name} | {value} |" for name, value in facts]
     said += ["", *kinds(verdict)]

@@ -1,6 +1,7 @@
 """Several hosts in trouble for half a minute; and a judge who would notice."""
 
 import os
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.chaos.network import NAMESPACES, PREFIX, why_not
 from tests.chaos.play import Play, play
 from tests.chaos.report import page
 from tests.chaos.summary import summary
+from tests.support.postgresql_servers import why_not as no_postgresql
 
 # The seed is one by which these last as long as they must, and no longer.
 SHORT = Play(
@@ -49,6 +51,25 @@ def test_hosts_are_cut_off_killed_and_stopped_and_no_two_hold_a_lock(
     with capsys.disabled():
         kinds = ", ".join(fault.kind for fault in history.faults)
         print(f"\n  {verdict.grants} grants, {verdict.lost} lost; {kinds}")
+
+
+def test_the_same_with_postgresql(short_path: Path) -> None:
+    if why := why_not() or no_postgresql():
+        pytest.skip(why)
+    kinds = (
+        "worker paused",
+        "backends terminated",
+        "postgresql stopped, shortly",
+        "postgresql killed, quickly back",
+        "lagging replica promoted",
+    )
+    wanted = replace(SHORT, seconds=60, kinds=kinds, engine="postgresql")
+    history, verdict = play(wanted, short_path)
+
+    assert verdict.good, "\n".join(verdict.violations)
+    assert {fault.kind for fault in history.faults} == set(kinds)
+    assert verdict.grants > 100
+    assert len(page(wanted, history, verdict)) < 1_000_000
 
 
 # The judge
@@ -154,6 +175,20 @@ def test_a_grant_ends_with_its_holders_lease_or_life(tmp_path: Path) -> None:
     assert [grant.until for grant in history.held] == [9.0, 7.0, 4.0]
     assert [grant.deadline for grant in history.held] == [9.0, 9.0, 9.0]
     assert [life.died for life in history.lives.values()] == [inf, 7.0, inf]
+
+
+def test_a_grant_belongs_to_a_lease_that_is_noted_a_moment_later(tmp_path: Path) -> None:
+    (tmp_path / "store.jsonl").write_text("")
+    (tmp_path / "nemesis.jsonl").write_text("")
+    told = '["start", 0.5, 1]\n["lease", 1.0, 4.0]\n["ask", 3.0, 0, "x"]\n'
+    told += '["grant", 6.0, 0, "x", 1, "exclusive"]\n["free", 6.01, "x", 1]\n'
+    (tmp_path / "host1.1#1.jsonl").write_text(told + '["lease", 6.02, 9.0]\n')
+    (tmp_path / "host2.1#2.jsonl").write_text(told + '["lease", 7.0, 9.0]\n')
+
+    soon, late = read(tmp_path).held
+
+    assert (soon.until, soon.deadline) == (6.01, 9.0)
+    assert (late.until, late.deadline) == (4.0, 4.0)
 
 
 def test_the_summary_names_what_is_wrong() -> None:

@@ -38,7 +38,8 @@ class Mutant(NamedTuple):
             file = copy / "membership" / self.file
             file.write_text(self.apply(file.read_text()))
             command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-            command += sorted(map(str, (ROOT / "tests").glob("test_etcd*.py")))
+            service = self.file.removesuffix(".py").partition("_")[0]
+            command += sorted(map(str, Path(__file__).parent.glob(f"test_{service}*.py")))
             command += ["-k", self.tests]
             environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
             done = subprocess.run(
@@ -389,6 +390,105 @@ MUTANTS = [
         "trouble = str(error)",
         "a token that is not valid any more is kept",
         "passwords",
+    ),
+    # PostgreSQL
+    Mutant(
+        "postgresql.py",
+        "deadline = sent + (self.lease or 0) if is_in else -inf",
+        "deadline = clock.now() + (self.lease or 0) if is_in else -inf",
+        "PostgreSQL: a lease is counted from after the answer",
+        "late_answer",
+    ),
+    Mutant(
+        "postgresql.py",
+        "if state.server != self.server:",
+        "if False:",
+        "PostgreSQL: a member goes on with a replica that was promoted",
+        "lagged",
+    ),
+    Mutant(
+        "postgresql.py",
+        "if state.log < self.log or 0 < state.highest < self.highest:",
+        "if 0 < state.highest < self.highest and False:",
+        "PostgreSQL: a member goes on with a directory that was copied back",
+        "copied_back",
+    ),
+    Mutant(
+        "postgresql.py",
+        "self._quiet_until = clock.now() + max(self._longest, self.lease or 0)",
+        "self._quiet_until = clock.now()",
+        "PostgreSQL: a member that was forgotten does not wait for the others",
+        "rows_that_were_deleted",
+    ),
+    Mutant(
+        "postgresql.py",
+        "self._session.on_end = lambda: self.on_change(None)",
+        "self._session.on_end = lambda: None",
+        "PostgreSQL: the end of a connection is noticed at the next renewal only",
+        "in_good_order",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "                    AND extract(epoch FROM clock_timestamp()) < latest\n",
+        "",
+        "PostgreSQL: a clock that was set forward puts members out",
+        "set_forward",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "FOR UPDATE SKIP LOCKED",
+        "FOR UPDATE",
+        "PostgreSQL: a renewal that is under way is waited for",
+        "renewal_is_under_way",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "IF c.server <> here THEN",
+        "IF false THEN",
+        "PostgreSQL: a newcomer does not wait for those that a server has forgotten",
+        "restored_elsewhere",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "IF ahead > 0 AND ahead <= {SET_BACK} THEN",
+        "IF false THEN",
+        "PostgreSQL: numbers are ahead of the clock",
+        "ahead_of_the_servers_clock",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "    WHERE cluster = of AND deadline > clock_timestamp() + lease * interval",
+        "    WHERE false AND deadline > clock_timestamp() + lease * interval",
+        "PostgreSQL: a clock that was set back keeps the dead in",
+        "set_back",
+    ),
+    Mutant(
+        "postgresql_session.py",
+        "if self._backend != str(line.backend):",
+        "if False:",
+        "PostgreSQL: a pooler is not looked at",
+        "transaction_mode",
+    ),
+    Mutant(
+        "postgresql_session.py",
+        "if line.warning:",
+        "if False:",
+        "PostgreSQL: an answer with a warning counts",
+        "with_a_warning",
+    ),
+    Mutant(
+        "postgresql_session.py",
+        "            except Broken:\n                return await",
+        "            except ZeroDivisionError:\n                return await",
+        "PostgreSQL: a question whose connection breaks is not asked again",
+        "asked_again",
+    ),
+    Mutant(
+        "postgresql_session.py",
+        "IN ('off', 'local')",
+        "IN ('none')",
+        "PostgreSQL: a commit need not be on disk",
+        "do_not_weaken",
     ),
 ]
 

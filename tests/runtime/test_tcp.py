@@ -342,7 +342,7 @@ def test_what_makes_no_sense(reach: Reach, text: str) -> None:
 
 
 def test_one_machine_needs_none_of_it(cluster: str) -> None:
-    with pytest.raises(UsageError, match="are for etcd://"):
+    with pytest.raises(UsageError, match="are for clusters between"):
         peerlock.join(cluster, reach=Reach(insecure=True))
 
 

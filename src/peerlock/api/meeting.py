@@ -52,7 +52,10 @@ def meet(
     if isinstance(engine, BetweenMachines):
         return engine, tcp(engine.near, reach)
     if reach != USUAL:
-        raise UsageError("listen, advertise, certificates and insecure are for etcd://…")
+        raise UsageError(
+            "listen, advertise, certificates and insecure are for clusters between "
+            "machines: etcd://… and postgresql://…"
+        )
     return engine, UnixSockets(own_directory())
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "status": "peerlock.cli.status:status",
     "certs": "peerlock.cli.certs:certs",
     "serve": "peerlock.cli.serve:serve",
+    "migrate": "peerlock.cli.migrate:migrate",
     "demo": "peerlock.cli.demo:demo",
     "list": "peerlock.cli.catalogue:list_command",
     "show": "peerlock.cli.catalogue:show",

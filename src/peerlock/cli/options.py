@@ -123,7 +123,8 @@ def lease(text: str) -> float | None:
 CLUSTER = Option(
     "cluster",
     ("--cluster",),
-    "The cluster: sqlite:///path, etcd://host:2379/name.  "
+    "The cluster: sqlite:///path, etcd://host:2379/name, "
+    "postgresql://host/database?cluster=name.  "
     "[default: $PEERLOCK_CLUSTER, or your own on this machine]",
     "URL",
 )

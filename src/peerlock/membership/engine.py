@@ -13,6 +13,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from peerlock.core.errors import Error
 from peerlock.node.views import MemberId, View
 
+NEEDS_A_LEASE = (
+    "between machines a member needs a lease, because a silent member may be dead or cut "
+    "off: use a number of seconds"
+)
+
 
 class ClusterError(Error, RuntimeError):
     """The membership of the cluster cannot be read or changed; the text says what to do."""

@@ -80,7 +80,13 @@ import msgspec
 
 from peerlock.core.errors import UsageError
 from peerlock.membership.clock import now
-from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
+from peerlock.membership.engine import (
+    NEEDS_A_LEASE,
+    ClusterError,
+    Gone,
+    Joined,
+    Renewed,
+)
 from peerlock.membership.etcd_address import parse
 from peerlock.membership.etcd_gateway import LEASE_NOT_FOUND, Gateway, Refused
 from peerlock.membership.etcd_keys import (
@@ -152,10 +158,7 @@ class EtcdEngine:
 
     async def join(self, address: str, beyond: int = 0) -> Joined:
         if self._wanted_lease is None:
-            raise ClusterError(
-                "between machines a member needs a lease, because a silent member may be "
-                "dead or cut off: use a number of seconds"
-            )
+            raise ClusterError(NEEDS_A_LEASE)
         self._end_tasks()
         self._shown = self._limit = 0
         seconds = ceil(self._wanted_lease)

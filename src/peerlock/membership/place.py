@@ -14,6 +14,7 @@ from peerlock.membership.engine import ClusterError, Engine
 from peerlock.membership.sqlite import SqliteEngine
 
 VARIABLE = "PEERLOCK_CLUSTER"
+ENGINES = "peerlock.engines"  # a group of entry points: engines of other packages
 
 # A login, a snap or WSL sets XDG_RUNTIME_DIR to a directory below these.
 UNCHOSEN = ("/run/user/", "/var/run/user/", "/mnt/wslg/")
@@ -31,16 +32,34 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
         return SqliteEngine(own_directory() / "cluster.db", lease, own_folder=True)
     if url.startswith(("etcd://", "etcds://")):
         return etcd_engine(url, lease)
+    if url.startswith(("postgresql://", "postgres://")):
+        return postgresql_engine(url, lease)
     if url.startswith("memory://"):
         from peerlock.membership.memory import MemoryEngine
 
         return MemoryEngine(url.removeprefix("memory://"), lease)
     if url.startswith("sqlite:///") and url.removeprefix("sqlite:").strip("/"):
         return SqliteEngine(file_of(url), lease)
+    if engine := engine_of_others(url, lease):
+        return engine
     raise UsageError(
         f"invalid cluster {url!r}: use sqlite:///path/to/file, etcd://host:2379/name, "
-        "or memory://name for nodes in one process"
+        "postgresql://user@host/database?cluster=name, or memory://name for nodes in one "
+        "process"
     )
+
+
+def engine_of_others(url: str, lease: float | None) -> Engine | None:
+    """Of another package, which names it for this scheme as an entry point."""
+    scheme, found, _ = url.partition("://")
+    if not found:
+        return None
+    from importlib.metadata import entry_points  # slow to load, and rarely needed
+
+    for point in entry_points(group=ENGINES, name=scheme):
+        engine: Engine = point.load()(url, lease)
+        return engine
+    return None
 
 
 def chosen(url: str | None) -> str | None:
@@ -78,6 +97,19 @@ def etcd_engine(url: str, lease: float | None) -> Engine:
             raise
         raise ClusterError("etcd:// needs an extra: pip install 'peerlock[etcd]'") from None
     return EtcdEngine(url, lease)
+
+
+def postgresql_engine(url: str, lease: float | None) -> Engine:
+    """The same."""
+    try:
+        from peerlock.membership.postgresql import PostgresqlEngine
+    except ImportError as error:  # psycopg without libpq raises one without a name
+        if error.name not in ("psycopg", None):
+            raise
+        raise ClusterError(
+            "postgresql:// needs an extra: pip install 'peerlock[postgres]'"
+        ) from None
+    return PostgresqlEngine(url, lease)
 
 
 def own_directory() -> Path:
