@@ -1,8 +1,8 @@
 """The larger searches, one process each, as the table of docs/checked.md.
 
-    python -m bench.check_all [NAME…]
+    python -m bench.check_all [NAME…] [--jobs 2] [--on tcp://HOST:8786]
 
-This takes minutes, and up to 6 GB of memory for the largest.  It ends with exit code 1 if
+This takes minutes, and up to 6 GB of memory for each process.  It ends with exit code 1 if
 something does not hold that should, or was cut short.
 """
 
@@ -12,12 +12,21 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
+from os import cpu_count
 from typing import Any, NamedTuple
 
-from peerlock.checker.nodes import LARGE_STORIES, STORIES
+import click
 
-PEERLOCK = (sys.executable, "-m", "peerlock")
+from peerlock.checker.model import Network
+from peerlock.checker.nodes import LARGE_STORIES, STORIES
+from peerlock.cli.check import gigabytes_free
+from peerlock.cli.places import place_options
+from peerlock.lab.executor import Place, in_order
+
+Line = Callable[[dict[str, Any]], str]  # of the table, from what was found
+
 MAX_STATES = 1_000_000_000
 MAX_GIGABYTES = 6
 
@@ -234,35 +243,57 @@ ROWS = (
 )
 
 
-def main() -> None:
-    chosen = [row for row in ROWS if not sys.argv[1:] or row.name in sys.argv[1:]]
-    print(
-        "| algorithm | nodes | requests | network | verdict | states | transitions |",
-        end="",
+@click.command()
+@click.argument("names", nargs=-1)
+@place_options
+def main(names: tuple[str, ...], place: Place) -> None:
+    """Search the rows of the algorithms NAMES, or all rows and stories."""
+    chosen = [row for row in ROWS if not names or row.name in names]
+    click.echo(
+        "| algorithm | nodes | requests | network | verdict | states | transitions |"
+        " depth | messages per entry | overtaken | seconds |"
     )
-    print(" depth | messages per entry | overtaken | seconds |")
-    print("| --- " * 11 + "|")
-    codes = [report(command(row), partial(line, row)) for row in chosen]
-    if not sys.argv[1:]:
-        codes += stories()
+    click.echo("| --- " * 11 + "|")
+    place = place if place.on or place.jobs else Place(processes())
+    commands = [command(row) for row in chosen]
+    codes = report(commands, [partial(line, row) for row in chosen], place)
+    if not names:
+        codes += stories(place)
     sys.exit(1 if any(codes) else 0)
 
 
-def stories() -> list[int]:
+def processes() -> int:
+    """As many as there are processors, and memory for the largest searches."""
+    return max(1, min(cpu_count() or 1, int(gigabytes_free() // MAX_GIGABYTES)))
+
+
+def stories(place: Place) -> list[int]:
     """Whole nodes: the second table."""
-    print("\n| story | verdict | states | transitions | depth | seconds |")
-    print("| --- " * 6 + "|")
+    click.echo("\n| story | verdict | states | transitions | depth | seconds |")
+    click.echo("| --- " * 6 + "|")
     memory = ["--max-memory", str(MAX_GIGABYTES), "--json"]
     names = [story.name for story in STORIES + LARGE_STORIES]
-    return [report([*PEERLOCK, "check-node", name, *memory], story_line) for name in names]
+    commands = [["check-node", name, *memory] for name in names]
+    return report(commands, [story_line] * len(names), place)
 
 
-def report(command: list[str], line: Callable[[dict[str, Any]], str]) -> int:
+def report(commands: list[list[str]], lines: list[Line], place: Place) -> list[int]:
+    """Print a line for each, in order, as soon as it is there."""
+    codes: list[int] = []
+    with closing(in_order(search, commands, place)) as results:
+        for (code, out, err), told in zip(results, lines, strict=True):
+            if code not in (0, 1, 3):
+                sys.exit(err)
+            click.echo(told(json.loads(out)))
+            codes.append(code)
+    return codes
+
+
+def search(arguments: list[str]) -> tuple[int, str, str]:
+    """In a process of its own, whose memory is free again afterwards."""
+    command = [sys.executable, "-m", "peerlock", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 1, 3):
-        sys.exit(done.stderr)
-    print(line(json.loads(done.stdout)), flush=True)
-    return done.returncode
+    return done.returncode, done.stdout, done.stderr
 
 
 def story_line(found: dict[str, Any]) -> str:
@@ -275,7 +306,7 @@ def command(row: Row) -> list[str]:
     asked = ["--forever"] if row.requests is None else ["-r", str(row.requests)]
     limits = ["--max-states", str(MAX_STATES), "--max-memory", str(MAX_GIGABYTES)]
     arguments = ["check", row.name, "-n", str(row.nodes), *asked, *row.options]
-    return [*PEERLOCK, *arguments, *limits, "--json"]
+    return [*arguments, *limits, "--json"]
 
 
 def line(row: Row, found: dict[str, Any]) -> str:
@@ -287,7 +318,7 @@ def line(row: Row, found: dict[str, Any]) -> str:
         row.name,
         str(row.nodes),
         asked,
-        found["network"] + structure,
+        str(Network(**found["network"])) + structure,
         verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",
