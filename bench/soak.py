@@ -24,7 +24,7 @@ from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, WorkerDied, as_done
 from peerlock.simulator.cluster import Cluster, Outcome, Story
 
-CHUNK = 20  # seeds that a worker process takes at one go
+CHUNK = 5  # seeds that a worker process takes at one go
 EVERY = 30.0  # seconds between two words on how it goes
 
 Results = list[tuple[int, Outcome | str]]
