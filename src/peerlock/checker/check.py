@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FIRST_LOOK = 1000  # states, before the first search for a loop
 LARGE = 2000  # states of a layer from which arrays are faster
+MEASURING = 20  # bytes that measuring takes for each state, and one for each node
 
 
 class Stopped(Exception):
@@ -178,7 +179,7 @@ def _measured(search: Exploration, limits: Limits) -> Verdict:
     if search.model.network.faults:
         return report
     try:
-        messages, worst = _measures(search, _poll(search, limits))
+        messages, worst = _measures(search, limits)
     except KeyboardInterrupt:
         return replace(report, unmeasured="it was interrupted")
     except Stopped as stopped:
@@ -194,8 +195,9 @@ def _measured(search: Exploration, limits: Limits) -> Verdict:
 
 
 def _measures(
-    search: Exploration, poll: Callable[[], None]
+    search: Exploration, limits: Limits
 ) -> tuple[Fraction | None, measures.Overtaking | None]:
+    poll = _poll(search, limits)
     if isinstance(search, Search):
         messages = measures.max_messages_per_entry(search, poll)
         return messages, measures.worst_overtaking(search, poll)
@@ -204,9 +206,10 @@ def _measures(
     from peerlock.checker.arrays.search import ArraySearch
 
     assert isinstance(search, ArraySearch)
-    if search.arrows is None:
-        return None, None
     search.seen.close()
+    each = MEASURING + search.model.nodes
+    if search.arrows is None or limits.room(each * search.size):
+        return None, None
     graph = Graph(search, poll)
     return on_arrays.max_messages_per_entry(graph), on_arrays.worst_overtaking(graph)
 
