@@ -5,7 +5,7 @@ BIN := .venv/bin
 SEEDS ?= 10000
 SECONDS ?= 300
 MINUTES ?= 5
-EXTRAS := cli,dogpile,etcd,fast,lab,opentelemetry,pytest,serve,tls,tooz,trio
+EXTRAS := cli,dask,dogpile,etcd,fast,lab,opentelemetry,postgres,pytest,serve,tls,tooz,trio
 
 .PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     index reproduce soak chaos clean

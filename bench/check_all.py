@@ -1,8 +1,8 @@
 """The larger searches, one process each, as the table of docs/checked.md.
 
-    python -m bench.check_all [NAME…]
+    python -m bench.check_all [NAME…] [--jobs 2] [--on tcp://HOST:8786]
 
-This takes minutes, and up to 6 GB of memory for the largest.  It ends with exit code 1 if
+This takes minutes, and up to 6 GB of memory for each process.  It ends with exit code 1 if
 something does not hold that should, or was cut short.
 """
 
@@ -12,12 +12,21 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
+from os import cpu_count
 from typing import Any, NamedTuple
 
-from peerlock.checker.nodes import LARGE_STORIES, STORIES
+import click
 
-PEERLOCK = (sys.executable, "-m", "peerlock")
+from peerlock.checker.model import Network
+from peerlock.checker.nodes import LARGE_STORIES, STORIES
+from peerlock.cli.check import gigabytes_free
+from peerlock.cli.places import place_options
+from peerlock.lab.executor import Place, in_order
+
+Line = Callable[[dict[str, Any]], str]  # of the table, from what was found
+
 MAX_STATES = 1_000_000_000
 MAX_GIGABYTES = 6
 
@@ -38,27 +47,37 @@ ROWS = (
     Row("central", 4, 2),
     Row("central", 4, None),
     Row("central", 5, 1),
+    Row("central", 6, 1),
     Row("lamport", 2, 3),
     Row("lamport", 3, 2),
     Row("lamport", 4, 1),
     Row("lamport", 4, 1, ("--no-fences",)),
+    Row("lamport", 3, 3),
     Row("ricart-agrawala", 3, 2),
     Row("ricart-agrawala", 3, 3),
     Row("ricart-agrawala", 4, 1),
+    Row("ricart-agrawala", 3, 4),
+    Row("ricart-agrawala", 4, "2,1,1,1"),
+    Row("ricart-agrawala", 4, 2, ("--no-fences",)),
     Row("carvalho-roucairol", 3, 2),
     Row("carvalho-roucairol", 3, 3),
     Row("carvalho-roucairol", 4, 1),
+    Row("carvalho-roucairol", 3, 4),
     Row("maekawa", 3, 2, PLANE),
     Row("maekawa", 3, 2, GRID),
     Row("maekawa", 4, 1, PLANE),
     Row("maekawa", 4, 1, GRID),
     Row("maekawa", 7, "1,1,1,0,0,0,0", PLANE),
     Row("maekawa", 7, "1,1,1,1,0,0,0", PLANE),
+    Row("maekawa", 7, "1,1,1,1,1,0,0", PLANE),
+    Row("maekawa", 3, 3, PLANE),
     Row("suzuki-kasami", 3, 2),
     Row("suzuki-kasami", 4, 1),
     Row("suzuki-kasami", 3, 2, RING),
     Row("suzuki-kasami", 4, 1, RING),
     Row("suzuki-kasami", 4, 1, LINE),
+    Row("suzuki-kasami", 5, 1),
+    Row("suzuki-kasami", 4, "2,2,1,1"),
     Row("raymond", 3, 2),
     Row("raymond", 4, 1),
     Row("raymond", 4, 2, LINE),
@@ -67,6 +86,8 @@ ROWS = (
     Row("raymond", 5, 2),
     Row("raymond", 6, 1),
     Row("raymond", 5, None),
+    Row("raymond", 7, 1),
+    Row("raymond", 6, 2),
     Row("naimi-trehel", 3, 2),
     Row("naimi-trehel", 4, 1),
     Row("naimi-trehel", 4, 2),
@@ -74,18 +95,24 @@ ROWS = (
     Row("naimi-trehel", 6, 1),
     Row("naimi-trehel", 3, None),
     Row("naimi-trehel", 4, None),
+    Row("naimi-trehel", 5, 2),
+    Row("naimi-trehel", 7, 1),
     Row("token-ring", 3, 2),
     Row("token-ring", 4, 1),
     Row("token-ring", 4, None),
+    Row("token-ring", 5, 1),
     Row("ricart-agrawala-bounded", 3, 2),
     Row("ricart-agrawala-bounded", 4, 1),
     Row("ricart-agrawala-bounded", 3, None),
+    Row("ricart-agrawala-bounded", 3, 3),
     Row("ricart-agrawala-ring", 3, 2),
     Row("ricart-agrawala-ring", 4, 1),
+    Row("ricart-agrawala-ring", 3, 3),
     Row("ricart-agrawala-ring-notes", 3, 2),
     Row("ricart-agrawala-ring-notes", 4, 1),
     Row("ricart-agrawala-priority", 3, 2),
     Row("ricart-agrawala-priority", 4, 1),
+    Row("ricart-agrawala-priority", 3, 3),
     Row("ricart-agrawala-broadcast", 3, 2),
     Row("ricart-agrawala-broadcast", 4, 1),
     Row("neilsen-mizuno", 3, 2),
@@ -93,22 +120,28 @@ ROWS = (
     Row("neilsen-mizuno", 4, 2, LINE),
     Row("neilsen-mizuno", 4, None),
     Row("neilsen-mizuno", 5, 1),
+    Row("neilsen-mizuno", 6, 1),
     Row("singhal-dynamic", 3, 2),
     Row("singhal-dynamic", 4, 1),
+    Row("singhal-dynamic", 3, 3),
     Row("ricart-agrawala-token", 3, 2),
     Row("ricart-agrawala-token", 4, 1),
+    Row("ricart-agrawala-token", 5, 1),
     Row("majority", 3, 2),
     Row("majority", 4, 1),
     Row("majority", 3, 2, ("--crashes", "1")),
     Row("majority", 4, "1,1,1,0", ("--crashes", "1")),
     Row("majority", 5, "1,1,0,0,0", ("--crashes", "2")),
+    Row("majority", 5, "1,1,1,0,0"),
     Row("weighted-majority", 3, 2),
     Row("weighted-majority", 4, 1),
     Row("singhal-heuristic", 3, 2),
     Row("singhal-heuristic", 4, 1),
+    Row("singhal-heuristic", 4, "1,1,1,2"),
     Row("sanders", 3, 2, PLANE),
     Row("sanders", 4, 1, PLANE),
     Row("sanders", 4, 1, GRID),
+    Row("sanders", 3, 3, PLANE),
     Row("helary-plouzeau-raynal", 3, 2),
     Row("helary-plouzeau-raynal", 3, 2, LINE),
     Row("helary-plouzeau-raynal", 4, 1),
@@ -116,21 +149,25 @@ ROWS = (
     Row("helary-plouzeau-raynal", 4, 1, (*RING, "--no-fences")),
     Row("ricart-agrawala-readers-writers", 3, 2),
     Row("raymond-k", 3, 2),
+    Row("raymond-k", 4, 1),
     Row("srimani-reddy", 3, 2),
     Row("srimani-reddy", 4, 1),
     Row("raynal-prime", 3, 2),
     Row("raynal-prime", 4, 1),
     Row("raynal-prime", 3, None),
+    Row("raynal-prime", 5, 1),
     Row("maekawa-sequential", 3, 2, PLANE),
     Row("maekawa-sequential", 3, 2, GRID),
     Row("maekawa-sequential", 4, 1, PLANE),
     Row("maekawa-sequential", 4, 1, GRID),
     Row("maekawa-sequential", 4, None, GRID),
+    Row("maekawa-sequential", 3, 3, PLANE),
     Row("maekawa-cyclic", 3, 2, PLANE),
     Row("maekawa-cyclic", 3, 2, GRID),
     Row("maekawa-cyclic", 4, 1, PLANE),
     Row("maekawa-cyclic", 4, 1, GRID),
     Row("maekawa-cyclic", 4, None, GRID),
+    Row("maekawa-cyclic", 3, 3, PLANE),
     Row("kakugawa", 3, 1),
     Row("kakugawa", 3, "2,0,2"),
     Row("kakugawa", 3, "2,1,1"),
@@ -139,12 +176,15 @@ ROWS = (
     Row("suzuki-kasami-bounded", 3, 2),
     Row("suzuki-kasami-bounded", 4, 1),
     Row("suzuki-kasami-bounded", 2, None),
+    Row("suzuki-kasami-bounded", 3, 3),
     Row("agrawal-el-abbadi", 3, 2),
     Row("agrawal-el-abbadi", 4, 1),
     Row("agrawal-el-abbadi", 3, 2, ("--crashes", "1")),
     Row("agrawal-el-abbadi", 4, 1, ("--crashes", "1")),
+    Row("agrawal-el-abbadi", 5, "1,1,1,0,0"),
     Row("chaudhuri-edward", 3, 2),
     Row("chaudhuri-edward", 4, 1),
+    Row("chaudhuri-edward", 5, 1),
     Row("banerjee-chrysanthis", 3, 2),
     Row("banerjee-chrysanthis", 4, 1),
     Row("mishra-srimani", 2, 3),
@@ -157,6 +197,7 @@ ROWS = (
     Row("chaudhuri-91", 3, 2),
     Row("chaudhuri-91", 4, 1),
     Row("chaudhuri-91", 5, 1),
+    Row("chaudhuri-91", 6, 1),
     Row("nishio-li-manning", 2, 3),
     Row("nishio-li-manning", 3, 1),
     Row("nishio-li-manning-apart", 2, 1),
@@ -168,6 +209,7 @@ ROWS = (
     Row("ricart-agrawala-insertion", 3, 1),
     Row("raymond-piggyback", 4, 2, LINE),
     Row("raymond-piggyback", 5, 1),
+    Row("raymond-piggyback", 6, 1),
     Row("agrawal-el-abbadi-trees", 4, 1),
     Row("agrawal-el-abbadi-trees", 4, 1, ("--crashes", "1")),
     Row("mishra-srimani-bounded", 2, 3),
@@ -182,6 +224,7 @@ ROWS = (
     Row("raymond-echo", 3, None, RING),
     Row("suzuki-kasami-by-number", 3, 2),
     Row("suzuki-kasami-by-number", 4, 1),
+    Row("suzuki-kasami-by-number", 3, 3),
     Row("ricart-agrawala-broadcast-ordered", 3, 2),
     Row("ricart-agrawala-broadcast-ordered", 4, 1),
     Row("naimi-trehel-failures", 3, 2),
@@ -203,10 +246,12 @@ ROWS = (
     Row("chaudhuri-95", 3, 2),
     Row("chaudhuri-95", 4, 1),
     Row("chaudhuri-95", 5, 1),
+    Row("chaudhuri-95", 6, 1),
     Row("chaudhuri-karaata", 3, 2),
     Row("chaudhuri-karaata", 4, 1),
     Row("chaudhuri-karaata", 5, 1),
     Row("chaudhuri-karaata", 5, None),
+    Row("chaudhuri-karaata", 6, 1),
     Row("dijkstra-ring", 3, 2),
     Row("dijkstra-ring", 3, None),
     Row("cao-singhal", 3, "2,1,1", PLANE),
@@ -214,17 +259,21 @@ ROWS = (
     Row("cao-singhal", 4, "1,1,1,0", GRID),
     Row("lodha-kshemkalyani", 3, "2,1,1"),
     Row("lodha-kshemkalyani", 3, 2),
+    Row("lodha-kshemkalyani", 4, 1),
     Row("mueller-priority", 3, 2),
     Row("mueller-priority", 3, 2, ("--priorities", "3,2,1")),
     Row("mueller-priority", 3, None),
     Row("mueller-priority", 4, 1, ("--priorities", "4,3,2,1")),
+    Row("mueller-priority", 4, 1),
     Row("joung", 3, 1),
     Row("joung", 3, 1, ("--groups", "1")),
+    Row("joung", 3, 2),
     Row("raynal-k-of-l", 3, 1),
     Row("raynal-k-of-l", 2, 2, ("--units", "3")),
     Row("sopena-arantes-sens", 3, 2, ("--sites", "2")),
     Row("sopena-arantes-sens", 4, 1, ("--sites", "2")),
     Row("sopena-arantes-sens", 3, None, ("--sites", "2")),
+    Row("sopena-arantes-sens", 5, 1, ("--sites", "2")),
     Row("chandy-misra", 3, 1, ("--resources", "1")),
     Row("chandy-misra", 3, 1),
     Row("chandy-misra", 2, None),
@@ -234,35 +283,57 @@ ROWS = (
 )
 
 
-def main() -> None:
-    chosen = [row for row in ROWS if not sys.argv[1:] or row.name in sys.argv[1:]]
-    print(
-        "| algorithm | nodes | requests | network | verdict | states | transitions |",
-        end="",
+@click.command()
+@click.argument("names", nargs=-1)
+@place_options
+def main(names: tuple[str, ...], place: Place) -> None:
+    """Search the rows of the algorithms NAMES, or all rows and stories."""
+    chosen = [row for row in ROWS if not names or row.name in names]
+    click.echo(
+        "| algorithm | nodes | requests | network | verdict | states | transitions |"
+        " depth | messages per entry | overtaken | seconds |"
     )
-    print(" depth | messages per entry | overtaken | seconds |")
-    print("| --- " * 11 + "|")
-    codes = [report(command(row), partial(line, row)) for row in chosen]
-    if not sys.argv[1:]:
-        codes += stories()
+    click.echo("| --- " * 11 + "|")
+    place = place if place.on or place.jobs else Place(processes())
+    commands = [command(row) for row in chosen]
+    codes = report(commands, [partial(line, row) for row in chosen], place)
+    if not names:
+        codes += stories(place)
     sys.exit(1 if any(codes) else 0)
 
 
-def stories() -> list[int]:
+def processes() -> int:
+    """As many as there are processors, and memory for the largest searches."""
+    return max(1, min(cpu_count() or 1, int(gigabytes_free() // MAX_GIGABYTES)))
+
+
+def stories(place: Place) -> list[int]:
     """Whole nodes: the second table."""
-    print("\n| story | verdict | states | transitions | depth | seconds |")
-    print("| --- " * 6 + "|")
+    click.echo("\n| story | verdict | states | transitions | depth | seconds |")
+    click.echo("| --- " * 6 + "|")
     memory = ["--max-memory", str(MAX_GIGABYTES), "--json"]
     names = [story.name for story in STORIES + LARGE_STORIES]
-    return [report([*PEERLOCK, "check-node", name, *memory], story_line) for name in names]
+    commands = [["check-node", name, *memory] for name in names]
+    return report(commands, [story_line] * len(names), place)
 
 
-def report(command: list[str], line: Callable[[dict[str, Any]], str]) -> int:
+def report(commands: list[list[str]], lines: list[Line], place: Place) -> list[int]:
+    """Print a line for each, in order, as soon as it is there."""
+    codes: list[int] = []
+    with closing(in_order(search, commands, place)) as results:
+        for (code, out, err), told in zip(results, lines, strict=True):
+            if code not in (0, 1, 3):
+                sys.exit(err)
+            click.echo(told(json.loads(out)))
+            codes.append(code)
+    return codes
+
+
+def search(arguments: list[str]) -> tuple[int, str, str]:
+    """In a process of its own, whose memory is free again afterwards."""
+    command = [sys.executable, "-m", "peerlock", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 1, 3):
-        sys.exit(done.stderr)
-    print(line(json.loads(done.stdout)), flush=True)
-    return done.returncode
+    return done.returncode, done.stdout, done.stderr
 
 
 def story_line(found: dict[str, Any]) -> str:
@@ -275,7 +346,7 @@ def command(row: Row) -> list[str]:
     asked = ["--forever"] if row.requests is None else ["-r", str(row.requests)]
     limits = ["--max-states", str(MAX_STATES), "--max-memory", str(MAX_GIGABYTES)]
     arguments = ["check", row.name, "-n", str(row.nodes), *asked, *row.options]
-    return [*PEERLOCK, *arguments, *limits, "--json"]
+    return [*arguments, *limits, "--json"]
 
 
 def line(row: Row, found: dict[str, Any]) -> str:
@@ -287,7 +358,7 @@ def line(row: Row, found: dict[str, Any]) -> str:
         row.name,
         str(row.nodes),
         asked,
-        found["network"] + structure,
+        str(Network(**found["network"])) + structure,
         verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",

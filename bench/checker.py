@@ -11,6 +11,7 @@ the plain search was faster than ours.
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import shutil
@@ -32,6 +33,7 @@ from peerlock.checker.search import Limits
 
 YARDSTICKS = Path(__file__).parents[2] / "shared" / "yardsticks"
 REPEATS = 3
+LARGEST = 35_418_697  # states
 
 
 Timed = Callable[[], tuple[int, float] | None]  # states and seconds, or None: not there
@@ -60,6 +62,19 @@ def main() -> None:
         middle = compare(what, rivals)
         if middle.get("plain Python", inf) < middle["peerlock"]:
             sys.exit("the plain search was faster than ours")
+    print(largest())
+
+
+def largest() -> str:
+    """One check from beginning to end, with its measures: seconds and memory."""
+    command = "check lamport -n 4 -r 1 --max-memory 4 --json"
+    began = time.perf_counter()
+    found = json.loads(run(".", sys.executable, "-m", "peerlock", *command.split()))
+    seconds = time.perf_counter() - began
+    if found["states"] != LARGEST or found["max_overtaken"] != 3:
+        sys.exit(f"{found['states']:,} states of lamport N=4 R=1, not {LARGEST:,}")
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+    return f"{command}: {LARGEST:,} states, {seconds:.1f} s, {memory:.2f} GB"
 
 
 def compare(what: str, rivals: dict[str, Timed]) -> dict[str, float]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import heapq
 import json
-import multiprocessing
 import random
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from statistics import median
@@ -104,8 +105,9 @@ def rates(repeats: int) -> dict[str, list[float]]:
 
 def growth(nodes: int, entries: int = 20_000) -> dict[str, float]:
     """Naimi-Trehel at `nodes`, the median of three, each in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        runs = [pool.apply(grown, (nodes, entries)) for _ in range(3)]
+    command = [sys.executable, "-m", "bench.simulator", "--grown", f"{nodes},{entries}"]
+    outputs = [subprocess.check_output(command) for _ in range(3)]
+    runs: list[dict[str, float]] = [json.loads(output) for output in outputs]
     return sorted(runs, key=lambda run: run["microseconds_per_message"])[1]
 
 
@@ -129,7 +131,11 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--grown", metavar="NODES,ENTRIES", help="only this, as JSON")
     options = parser.parse_args()
+    if options.grown:
+        print(json.dumps(grown(*map(int, options.grown.split(",")))))
+        return
 
     found = rates(options.repeats)
     floor, simpys = (median(found[name]) for name in ("heapq ring", "SimPy ring"))

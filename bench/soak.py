@@ -1,11 +1,11 @@
-"""Many seeds of whole nodes under faults, on all cores.
+"""Many seeds of whole nodes under faults, on all cores or on a cluster.
 
-    python -m bench.soak --seeds 10000 [--first 1]
+    python -m bench.soak --seeds 10000 [--first 1] [--on tcp://HOST:8786]
     python -m bench.soak --seed 4711 --log
 
 It says every now and then what it has so far, and what it has when it is interrupted.  It
 ends with exit code 1 if a seed fails, and says how to replay it.  If a worker process is
-killed, it says so and ends, with what it has.
+killed, another one runs its seeds.
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
-from multiprocessing import active_children
-from os import cpu_count
 
 import click
 
-from peerlock.lab.compare import leave_ctrl_c
+from peerlock.cli.places import place_options
+from peerlock.lab.executor import Place, WorkerDied, as_done
 from peerlock.simulator.cluster import Cluster, Outcome, Story
 
-CHUNK = 20  # seeds that a worker process takes at one go
+CHUNK = 5  # seeds that a worker process takes at one go
 EVERY = 30.0  # seconds between two words on how it goes
 
 Results = list[tuple[int, Outcome | str]]
@@ -77,38 +74,24 @@ def attempt(seed: int) -> tuple[int, Outcome | str]:
 
 
 def attempt_all(seeds: range) -> Results:
-    return [attempt(seed) for seed in seeds]
-
-
-def begin_worker() -> None:
-    leave_ctrl_c()
     gc.set_threshold(100_000)  # a run ends before it leaves much: a quarter faster
+    return [attempt(seed) for seed in seeds]
 
 
 def replay(seed: int) -> str:
     return f"python -m bench.soak --seed {seed} --log"
 
 
-def soak(first: int, seeds: int, totals: Totals) -> None:
+def soak(first: int, seeds: int, totals: Totals, place: Place) -> None:
     last = first + seeds
     chunks = (range(i, min(i + CHUNK, last)) for i in range(first, last, CHUNK))
     started = told = time.perf_counter()
-    workers = cpu_count() or 1
-    with ProcessPoolExecutor(workers, initializer=begin_worker) as pool:
-        running = {pool.submit(attempt_all, c) for c in islice(chunks, 2 * workers)}
-        try:
-            while running:
-                done, running = wait(running, EVERY, FIRST_COMPLETED)
-                for future in done:
-                    take(future, totals)
-                running |= {pool.submit(attempt_all, c) for c in islice(chunks, len(done))}
-                if (now := time.perf_counter()) - told > EVERY:
-                    told = now
-                    click.echo(f"so far: {next(totals.lines(now - started))}")
-        except BaseException:
-            for worker in active_children():  # or we would wait for what they are at
-                worker.kill()
-            raise
+    with closing(as_done(attempt_all, chunks, place)) as done:
+        for _, results in done:
+            take(results, totals)
+            if (now := time.perf_counter()) - told > EVERY:
+                told = now
+                click.echo(f"so far: {next(totals.lines(now - started))}")
 
 
 def interrupt_once(*_: object) -> None:
@@ -117,8 +100,8 @@ def interrupt_once(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def take(future: Future[Results], totals: Totals) -> None:
-    for seed, result in future.result():
+def take(results: Results, totals: Totals) -> None:
+    for seed, result in results:
         totals.add(seed, result)
         if isinstance(result, str):
             click.echo(f"seed {seed}: {result}\nreplay it with: {replay(seed)}")
@@ -131,7 +114,8 @@ def take(future: Future[Results], totals: Totals) -> None:
     "--seed", type=int, help="Only this one, here; a failure shows its traceback."
 )
 @click.option("--log", is_flag=True, help="With --seed: print what happens.")
-def main(seeds: int, first: int, seed: int | None, log: bool) -> None:
+@place_options
+def main(seeds: int, first: int, seed: int | None, log: bool, place: Place) -> None:
     """Run whole nodes under faults, a run for each seed."""
     if log and seed is None:
         raise click.UsageError("--log goes with --seed, as in: --seed 4711 --log")
@@ -139,15 +123,15 @@ def main(seeds: int, first: int, seed: int | None, log: bool) -> None:
     signal.signal(signal.SIGINT, interrupt_once)
     try:
         if seed is None:
-            soak(first, seeds, totals)
+            soak(first, seeds, totals, place)
         else:
             totals.add(seed, Cluster(Story(seed), click.echo if log else None).run())
     except KeyboardInterrupt:
         interrupted = True
         click.echo("interrupted; so far:", err=True)
-    except BrokenProcessPool:
-        totals.failures.append((0, "a worker process was killed"))
-        click.echo("a worker process was killed; so far:", err=True)
+    except WorkerDied as died:
+        totals.failures.append((0, str(died)))
+        click.echo(f"{died}; so far:", err=True)
     for line in totals.lines(time.perf_counter() - started):
         click.echo(line)
     raise SystemExit(130 if interrupted else 1 if totals.failures else 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, is_dataclass
-from multiprocessing import Pool
 from typing import Any
 
 import msgspec
@@ -12,8 +11,9 @@ import msgspec
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.entry import Algorithm
 from peerlock.core.peer import NodeId
-from peerlock.lab.compare import leave_ctrl_c
-from peerlock.simulator.experiment import Experiment, Result, perform, result, scenarios
+from peerlock.lab.compare import compare
+from peerlock.lab.executor import HERE, Place, in_order
+from peerlock.simulator.experiment import Experiment, Result
 from peerlock.simulator.load import Heavy, Run
 from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
 from peerlock.traces.trace import Kind
@@ -46,26 +46,16 @@ def right_ones() -> list[Algorithm]:
 
 
 def measure(
-    names: Iterable[str] | None = None, sizes: tuple[int, ...] = SIZES, jobs: int = 2
+    names: Iterable[str] | None = None,
+    sizes: tuple[int, ...] = SIZES,
+    place: Place = HERE,
 ) -> Measured:
     chosen = tuple(names or (entry.name for entry in right_ones()))
     experiment = Experiment(chosen, sizes, LOADS, RUNS, ENTRIES)
-    tasks = list(scenarios(experiment))
-    reports: dict[tuple[str, int, str], list[Any]] = {cell: [] for cell, _, _ in tasks}
-    tasks.sort(key=lambda task: -task[2].nodes)  # long ones first, so that none is last
-    with Pool(jobs, initializer=leave_ctrl_c) as pool:
-        rooms = pool.map_async(room, chosen, chunksize=1)
-        for cell, run, report in pool.imap_unordered(perform, tasks):
-            reports[cell].append((run, report))
-        found = dict(zip(chosen, rooms.get(), strict=True))
-    by_run = {
-        cell: [r for _, r in sorted(runs, key=first)] for cell, runs in reports.items()
-    }
-    return Measured({cell: result(cell, runs) for cell, runs in by_run.items()}, found)
-
-
-def first(pair: tuple[int, Any]) -> int:
-    return pair[0]
+    results = compare(experiment, place)
+    cells = {(found.algorithm, found.nodes, found.load): found for found in results}
+    rooms = in_order(room, chosen, place)
+    return Measured(cells, dict(zip(chosen, rooms, strict=True)))
 
 
 class Watching(Heavy):

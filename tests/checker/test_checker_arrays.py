@@ -14,7 +14,7 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.arrays import layout, memo, numbers
 from peerlock.checker.arrays.numbers import Numbers
 from peerlock.checker.arrays.search import ArraySearch
-from peerlock.checker.check import check
+from peerlock.checker.check import MEASURING, check
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.search import Coverage, Limits, Search
 
@@ -121,7 +121,7 @@ def test_without_numpy_the_plain_search_does_it_all() -> None:
     code = """
 import sys
 sys.modules["numpy"] = None
-from peerlock.checker.check import check
+from peerlock.checker.check import MEASURING, check
 from peerlock.checker.model import model
 assert check(model("lamport", 3, 1), large=100).holds
 """
@@ -143,6 +143,16 @@ def test_arrows_are_given_up_before_the_search_is() -> None:
     assert report.holds
     assert report.coverage == (2935, 9182, 18)
     assert report.max_overtaken is None
+    assert "memory" in report.unmeasured
+
+
+def test_what_is_measured_needs_room_too() -> None:
+    def room(more: int) -> str | None:
+        return "no room" if more == (MEASURING + 3) * 2935 else None
+
+    report = check(model("ricart-agrawala", 3, 1), Limits(room=room), large=0)
+    assert report.holds
+    assert report.max_messages_per_entry is None
     assert "memory" in report.unmeasured
 
 

@@ -31,7 +31,7 @@ KEYS = [
         "depth",
     ),
     *("complete", "violation", "everyone_entered"),
-    *("max_messages_per_entry", "max_overtaken", "unmeasured", "seconds"),
+    *("max_messages_per_entry", "max_overtaken", "unmeasured", "reductions", "seconds"),
 ]
 
 

@@ -1,6 +1,6 @@
 """Small errors, put into what carries bytes and counts fences; a test must notice each.
 
-    python -m tests.runtime.mutants [PART OF A NAME]
+    python -m tests.runtime.mutants [PART OF A NAME] [--jobs 2] [--on local:8]
 
 A mutant is a text that replaces another in one file of a copy of the package.  It is
 caught when one of its tests fails.  All of them take minutes (`make mutants`); that each
@@ -14,8 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+
+import click
+
+from peerlock.cli.places import place_options
+from peerlock.lab.executor import Place, in_order
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "peerlock"
@@ -483,16 +489,21 @@ def is_caught(mutant: Mutant) -> bool:
         return done.returncode == 1
 
 
-def main() -> None:
-    wanted = [m for m in MUTANTS if not sys.argv[1:] or sys.argv[1] in m.what]
-    survivors = []
+@click.command()
+@click.argument("part", default="")
+@place_options
+def main(part: str, place: Place) -> None:
+    """Try the mutants with PART in their name, or all."""
+    wanted = [m for m in MUTANTS if part in m.what]
     for mutant in wanted:
         assert mutant.fits, f"{mutant.file} has changed: {mutant}"
-        caught = is_caught(mutant)
-        print("caught  " if caught else "SURVIVES", mutant, flush=True)
-        if not caught:
-            survivors.append(mutant)
-    print(f"{len(wanted) - len(survivors)} of {len(wanted)} caught")
+    survivors = []
+    with closing(in_order(is_caught, wanted, place)) as results:
+        for mutant, caught in zip(wanted, results, strict=True):
+            click.echo(f"{'caught  ' if caught else 'SURVIVES'} {mutant}")
+            if not caught:
+                survivors.append(mutant)
+    click.echo(f"{len(wanted) - len(survivors)} of {len(wanted)} caught")
     sys.exit(bool(survivors))
 
 

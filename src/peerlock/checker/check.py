@@ -2,25 +2,32 @@
 
 A search begins as a plain loop.  If the space turns out to be large, and NumPy is
 installed, it starts again on arrays, which take a while to set up and are faster then.
+With reductions it searches a part of the space that is enough, on arrays too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from peerlock.checker import measures
 from peerlock.checker.model import Model
+from peerlock.checker.reductions import COMMUTING, must_suit, reduced, used_by
 from peerlock.checker.replay import replay
 from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Exploration, Limits, Search
 from peerlock.checker.sites import Breach
 from peerlock.checker.starvation import Lasso, starving
 
+if TYPE_CHECKING:
+    from peerlock.checker.arrays.reduced import ReducedSearch
+
 FIRST_LOOK = 1000  # states, before the first search for a loop
 LARGE = 2000  # states of a layer from which arrays are faster
+MEASURING = 20  # bytes that measuring takes for each state, and one for each node
 
 
 class Stopped(Exception):
@@ -32,13 +39,19 @@ def check(
     limits: Limits | None = None,
     phase: Callable[[str], None] = lambda _: None,
     large: int | None = LARGE,
+    reductions: Collection[str] = (),
 ) -> Verdict:
-    """Search every schedule.
+    """Search every schedule, or a part of them that is enough.
 
     `phase` is called with the current phase whenever it changes.  Arrays are used from the
     first layer with more than `large` states; None: never, 0: from the start.
+    `reductions` are those of `checker.reductions` that may be used.
     """
     limits = limits or Limits()
+    if reductions:
+        must_suit(model)
+        phase("searching")
+        return _reduced(model, limits, phase, reductions)
     phase("searching")
     search, lasso = _searched(model, limits, large)
     if search.breach is not None:
@@ -49,6 +62,55 @@ def check(
         return _report(search, None)
     phase("measuring")
     return _measured(search, limits)
+
+
+def _reduced(
+    model: Model,
+    limits: Limits,
+    phase: Callable[[str], None],
+    wanted: Collection[str],
+) -> Verdict:
+    search = reduced(model, limits, wanted)
+    if search.breach is not None:
+        return _shortest(search, limits)
+    report = replace(_report(search, None), reductions=used_by(search))
+    if not search.exhausted or not model.measured:
+        return report
+    if not report.reductions:
+        phase("measuring")
+        return _measured(search, limits)
+    if COMMUTING in report.reductions:
+        return replace(report, unmeasured="not every order was searched")
+    phase("measuring")
+    return _messages_only(search, report, limits)
+
+
+def _shortest(search: ReducedSearch, limits: Limits) -> Verdict:
+    """Where deliveries were put first, a shorter way to a violation may be left out."""
+    if COMMUTING in used_by(search):
+        kept = [name for name in used_by(search) if name != COMMUTING]
+        again = reduced(search.model, limits, kept)
+        search = search if again.breach is None else again
+    schedule, breach = search.violation()
+    trace = replay(search.model, schedule, breach)
+    violation = Violation(breach.property, breach.text, len(schedule), trace)
+    return replace(_report(search, violation), reductions=used_by(search))
+
+
+def _messages_only(search: ReducedSearch, report: Verdict, limits: Limits) -> Verdict:
+    """A renaming changes which node is overtaken, and no number of messages."""
+    from peerlock.checker.arrays import measures as on_arrays
+    from peerlock.checker.arrays.graph import Graph
+
+    if search.arrows is None:
+        return replace(report, unmeasured="there was no memory left for it")
+    try:
+        messages = on_arrays.max_messages_per_entry(Graph(search, _poll(search, limits)))
+    except KeyboardInterrupt:
+        return replace(report, unmeasured="it was interrupted")
+    except Stopped as stopped:
+        return replace(report, unmeasured=str(stopped))
+    return replace(report, max_messages_per_entry=messages)
 
 
 def _searched(
@@ -117,7 +179,7 @@ def _measured(search: Exploration, limits: Limits) -> Verdict:
     if search.model.network.faults:
         return report
     try:
-        messages, worst = _measures(search, _poll(search, limits))
+        messages, worst = _measures(search, limits)
     except KeyboardInterrupt:
         return replace(report, unmeasured="it was interrupted")
     except Stopped as stopped:
@@ -133,8 +195,9 @@ def _measured(search: Exploration, limits: Limits) -> Verdict:
 
 
 def _measures(
-    search: Exploration, poll: Callable[[], None]
+    search: Exploration, limits: Limits
 ) -> tuple[Fraction | None, measures.Overtaking | None]:
+    poll = _poll(search, limits)
     if isinstance(search, Search):
         messages = measures.max_messages_per_entry(search, poll)
         return messages, measures.worst_overtaking(search, poll)
@@ -143,9 +206,10 @@ def _measures(
     from peerlock.checker.arrays.search import ArraySearch
 
     assert isinstance(search, ArraySearch)
-    if search.arrows is None:
-        return None, None
     search.seen.close()
+    each = MEASURING + search.model.nodes
+    if search.arrows is None or limits.room(each * search.size):
+        return None, None
     graph = Graph(search, poll)
     return on_arrays.max_messages_per_entry(graph), on_arrays.worst_overtaking(graph)
 

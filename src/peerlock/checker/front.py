@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
@@ -21,6 +22,7 @@ def check(
     forever: bool = False,
     network: Network | None = None,
     limits: Limits | None = None,
+    reductions: Collection[str] = (),
     **settings: Any,
 ) -> Verdict:
     """Check every schedule of a small cluster.
@@ -32,6 +34,7 @@ def check(
     forever: requests have no end, and the search looks for starvation
     network: the order of messages and the faults; None is what the algorithm requires
     limits: when to stop; a search that was cut short proves nothing
+    reductions: `symmetry`, `commuting`: of the schedules, search a part that is enough
     settings: what the algorithm takes, such as `quorums` or `permits`
     """
     if forever and requests is not None:
@@ -42,7 +45,8 @@ def check(
         nodes = shown.nodes
         settings.setdefault("quorums", shown.quorums)
     asked = None if forever else shown.requests if requests is None else requests
-    return check_model(model(reference(wanted), nodes, asked, network, **settings), limits)
+    chosen = model(reference(wanted), nodes, asked, network, **settings)
+    return check_model(chosen, limits, reductions=reductions)
 
 
 def counterexample(verdict: Verdict) -> Trace | None:

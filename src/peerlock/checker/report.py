@@ -40,6 +40,7 @@ class Verdict:
     max_overtaken: int | None = None
     overtaking: Trace | None = None  # a schedule with that much overtaking
     unmeasured: str = ""  # why these are not known though every schedule was covered
+    reductions: tuple[str, ...] = ()  # by which the search was made smaller
 
     @property
     def holds(self) -> bool:

@@ -354,6 +354,10 @@ class Sites:
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
 
+    def message(self, step: Step) -> Any:
+        """What is received."""
+        return self._messages.values[self.letters.open(step.letter).message]
+
     # What the real peer does
 
     def _input(self, number: int, site: Site, step: Step) -> Plain | Special:

@@ -41,7 +41,7 @@ class Steps:
 
     def initial(self) -> int:
         """Every node has started, one after the other, and what they sent is under way."""
-        outcomes = [sites.start() for sites in self.sites]
+        self.starts = outcomes = [sites.start() for sites in self.sites]
         fences = self.model.fences
         at = [
             sites.id((outcome.local, fences, ()))

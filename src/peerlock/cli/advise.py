@@ -25,8 +25,10 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.cli.places import place_options
 from peerlock.core.errors import UsageError
 from peerlock.lab.compare import compare
+from peerlock.lab.executor import Place
 from peerlock.simulator.experiment import Experiment, Result
 from peerlock.simulator.report import without_nan
 
@@ -72,7 +74,7 @@ USES = ("lock", "shared lock", "semaphore")
 @click.option("--entries", default=500, show_default=True, help="Entries per run.")
 @click.option("--runs", default=3, show_default=True, help="Runs of each algorithm.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the first run.")
-@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
+@place_options
 @json_option
 def advise(
     names: tuple[str, ...],
@@ -87,7 +89,7 @@ def advise(
     entries: int,
     runs: int,
     seed: int,
-    jobs: int | None,
+    place: Place,
     as_json: bool,
 ) -> None:
     """Simulate all algorithms on your network and load, and rank them.
@@ -96,8 +98,6 @@ def advise(
     messages, which cost bandwidth and work, the other by response time, which is how long
     users wait.  Times are in the unit of the latency.  Equal figures share a rank.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     must_fit(use, permits, shared)
     names = tuple(dict.fromkeys((*candidates(use, everything), *names)))
     experiment = Experiment(
@@ -114,7 +114,7 @@ def advise(
     )
     with explaining(as_json), progress("runs", len(names) * runs) as bar:
         results = compare(
-            experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
+            experiment, place, lambda done: bar.update(bar.task_ids[0], completed=done)
         )
     ranked = rank(experiment, results)
     if as_json:

@@ -25,6 +25,7 @@ from peerlock import traces
 from peerlock.algorithms.lookup import algorithm
 from peerlock.checker.check import check as check_model
 from peerlock.checker.model import Model, Network, card_network, model
+from peerlock.checker.reductions import REDUCTIONS
 from peerlock.checker.report import Verdict, Violation
 from peerlock.checker.search import Coverage, Limits
 from peerlock.checker.stabilisation import convergence
@@ -92,6 +93,14 @@ HOLDS, CUT_SHORT = 0, 3
     help="Start in every state that a fault may leave behind, with requests without end, "
     "and check convergence.",
 )
+@click.option(
+    "--reduce",
+    "reductions",
+    type=click.Choice(REDUCTIONS),
+    multiple=True,
+    help="Search a part of the schedules that is enough: states up to renamings of nodes, "
+    "or deliveries that commute with all else in one order.  May be repeated.",
+)
 @click.option("--no-fences", is_flag=True, help="Do not check fences, which saves states.")
 @click.option(
     "--max-states",
@@ -111,7 +120,13 @@ HOLDS, CUT_SHORT = 0, 3
     "Write the counterexample, or if there is none the schedule with most overtaking"
 )
 @json_option
-def check(paths: tuple[Path, ...], as_json: bool, everywhere: bool, **options: Any) -> None:
+def check(
+    paths: tuple[Path, ...],
+    as_json: bool,
+    everywhere: bool,
+    reductions: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Check algorithm NAME in every schedule of a small cluster.
 
     Exit codes: 0 all properties hold in every schedule; 1 a property is violated; 2 wrong
@@ -122,11 +137,13 @@ def check(paths: tuple[Path, ...], as_json: bool, everywhere: bool, **options: A
     limits = Limits(options.pop("max_states"), watch.stop, watch.room)
     chosen = model_from(**options)
     if everywhere:
+        if reductions:
+            raise UsageError("--everywhere searches all states: omit --reduce")
         converge(chosen, limits, watch, as_json)
         return
     for path in paths:
         must_be_drawable(path)
-    report = watch.over(chosen, limits)
+    report = watch.over(chosen, limits, reductions)
     shown = report.violation.trace if report.violation else report.overtaking
     written = paths if shown is not None else ()
     for path in written:
@@ -226,14 +243,16 @@ class Watch:
         """Since the process began."""
         return time.perf_counter() - (start.began or self.began)
 
-    def over(self, chosen: Model, limits: Limits) -> Verdict:
+    def over(
+        self, chosen: Model, limits: Limits, reductions: tuple[str, ...] = ()
+    ) -> Verdict:
         """The search and the measuring check the time limit themselves, now and then.
 
         If they do so too late, an alarm ends them wherever they are.
         """
         try:
             with self._signals(), self._display():
-                return check_model(chosen, limits, self.now)
+                return check_model(chosen, limits, self.now, reductions=reductions)
         except OutOfTime:
             cut = f"the limit of {self.max_seconds:g} seconds was reached"
             return Verdict(chosen, self.coverage, False, cut, None, False)
@@ -334,6 +353,7 @@ def as_keys(report: Verdict, seconds: float) -> dict[str, Any]:
         "max_messages_per_entry": None if messages is None else float(messages),
         "max_overtaken": report.max_overtaken,
         "unmeasured": report.unmeasured or None,
+        "reductions": list(report.reductions),
         "seconds": seconds,
     }
 
@@ -404,6 +424,8 @@ def rows(report: Verdict, seconds: float) -> list[tuple[str, str]]:
         ("cluster", f"{cluster}, requests {each}, messages {chosen.assumptions}"),
         ("covered", covered(coverage)),
     ]
+    if report.reductions:
+        found.append(("reduced by", ", ".join(report.reductions)))
     entry = algorithm(chosen.name)
     if entry.family == "museum":
         found.append(("expected", entry.verdict))
@@ -429,12 +451,12 @@ def measured(report: Verdict, paper: str) -> list[tuple[str, str]]:
     entry = algorithm(report.model.name)
     if entry.broadcast or entry.medium:
         messages += ", a broadcast counted once for each receiver"
+    overtaken = "not measured: nodes were renamed"
+    if report.max_overtaken is not None:
+        overtaken = f"by at most {counted(report.max_overtaken, 'entry')} of other nodes"
     return [
         ("messages per entry", f"at most {messages}  [dim]paper: {paper}[/]"),
-        (
-            "overtaken",
-            f"by at most {counted(report.max_overtaken or 0, 'entry')} of other nodes",
-        ),
+        ("overtaken", overtaken),
     ]
 
 

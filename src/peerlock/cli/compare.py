@@ -27,9 +27,11 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.cli.places import place_options
 from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.core.errors import UsageError
 from peerlock.lab.compare import compare as run
+from peerlock.lab.executor import Place
 from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread
 
 FIGURES = (".pdf", ".svg", ".png")
@@ -61,7 +63,7 @@ LATENCY = "constant:1, uniform:0.5,1.5, exponential:1, or between sites matrix:1
 @settings_options
 @shared_option
 @click.option("--seed", default=1, show_default=True, help="Seed of the first run.")
-@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
+@place_options
 @click.option(
     "--plot",
     "figure",
@@ -80,7 +82,7 @@ def compare(
     hold: float,
     shared: float,
     seed: int,
-    jobs: int | None,
+    place: Place,
     figure: Path | None,
     as_json: bool,
     **settings: Any,
@@ -102,8 +104,6 @@ def compare(
         seed=seed,
         **settings,
     )
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     if figure is not None:
         if figure.suffix not in FIGURES:
             raise UsageError(f"invalid figure {figure.name!r}: use {', '.join(FIGURES)}")
@@ -111,7 +111,7 @@ def compare(
     total = len(names) * len(experiment.sizes) * len(experiment.loads) * runs
     with explaining(as_json), progress("runs", total) as bar:
         results = run(
-            experiment, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
+            experiment, place, lambda done: bar.update(bar.task_ids[0], completed=done)
         )
     if figure is not None:
         from peerlock.lab.plot import plot  # matplotlib is slow to load, and optional

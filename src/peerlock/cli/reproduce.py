@@ -21,7 +21,9 @@ from peerlock.cli.output import (
     print_json,
     progress,
 )
+from peerlock.cli.places import place_options
 from peerlock.core.errors import UsageError
+from peerlock.lab.executor import Place
 from peerlock.lab.reproduce.item import Finding
 from peerlock.lab.reproduce.page import page
 from peerlock.lab.reproduce.rows import Row, by_reason, rows
@@ -36,7 +38,7 @@ UNEXPLAINED = 1
     "--only", metavar="WORD", help="Only items with this word: maekawa, table, fig. 4, …"
 )
 @click.option("--quick", is_flag=True, help="Leave out large sizes, which take long.")
-@click.option("--jobs", type=int, help="Number of processes.  [default: one per core]")
+@place_options
 @click.option(
     "--plot",
     "folder",
@@ -54,7 +56,7 @@ UNEXPLAINED = 1
 def reproduce(
     only: str | None,
     quick: bool,
-    jobs: int | None,
+    place: Place,
     folder: Path | None,
     markdown: Path | None,
     as_json: bool,
@@ -64,8 +66,6 @@ def reproduce(
     Exit codes: 0 every item agrees, or disagrees for a known and confirmed reason; 1 an
     item disagrees for no known reason; 2 wrong usage.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"invalid --jobs {jobs}: use 1 or more")
     if markdown is not None:
         must_be_writable(markdown)
     if folder is not None:
@@ -73,7 +73,7 @@ def reproduce(
     items = chosen(quick, only)
     with progress("items", len(items)) as bar:
         findings = run(
-            items, jobs, lambda done: bar.update(bar.task_ids[0], completed=done)
+            items, place, lambda done: bar.update(bar.task_ids[0], completed=done)
         )
     written = draw(findings, folder) if folder is not None else []
     if markdown is not None:

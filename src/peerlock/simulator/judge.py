@@ -52,18 +52,20 @@ class Judge:
         if node not in self.waiting:
             raise Violation(node, f"{node} is let in without having asked")
         self.waiting.remove(node)
+        alone = not self.inside
         self.inside.add(node)
-        if not self.rule.together([self.demands[j] for j in self.inside]):
+        if not alone and not self.rule.together([self.demands[j] for j in self.inside]):
             raise Violation(node, f"{listed(self.inside)} are inside together")
         if self.fences:
             self._watch(node, fence)
 
     def _watch(self, node: NodeId, fence: int) -> None:
         last, demand = self._last_fences, self.demands[node]
-        before = max((last[rival] for rival in self._rivals[demand]), default=0)
-        if self._rivals[demand] and fence <= before:
-            raise Violation(node, f"{node}'s fence {fence} follows {before}")
-        last[demand] = max(last[demand], fence)
+        for rival in self._rivals[demand]:
+            if fence <= last[rival]:
+                raise Violation(node, f"{node}'s fence {fence} follows {last[rival]}")
+        if fence > last[demand]:
+            last[demand] = fence
 
     def left(self, node: NodeId) -> None:
         self.inside.remove(node)

@@ -135,6 +135,7 @@ class Simulation:
         self.rests = entry.rests
         self.requests_left = scenario.load.requests(scenario.entries)
         self.rule = entry.rule(scenario.chosen)
+        self._various = self.rule.demands != (EXCLUSIVE,)
         fences = not self.network.crashes and not entry.timely
         self.judge = Judge(self.rule, fences)
         self.statistics = Statistics(scenario.nodes)
@@ -223,18 +224,20 @@ class Simulation:
     def _deliver(self, most: int) -> int:
         """At most this many events.  This is the hot loop: rare cases are elsewhere."""
         heap, peers, fences = self._heap, self._peers, self._fences
-        handlers, watched = self._entry.peer.handlers, self._watched
+        handlers, watched, pop = self._entry.peer.handlers, self._watched, heappop
         for done in range(most):
             if not heap:
                 return done
-            self.now, number, node, sender, what, fence = heappop(heap)
+            self.now, number, node, sender, what, fence = pop(heap)
             try:
-                if not sender:
-                    what(node)
-                elif not watched or self._arrives(number, node, sender, what):
+                if sender:
+                    if watched and not self._arrives(number, node, sender, what):
+                        continue
                     if fence > fences[node]:
                         fences[node] = fence
                     handlers[type(what)](peers[node], sender, what)
+                else:
+                    what(node)
             except RemoteError as error:
                 self._refuse(node, error)
             except AssertionError as error:
@@ -253,7 +256,7 @@ class Simulation:
             self._queued[node] += 1
             return
         self.requests_left -= 1
-        demand = self._demand()
+        demand = self._demand() if self._various else EXCLUSIVE
         self.judge.requested(node, demand)
         self.statistics.requested(node, self.now)
         if self._watched:
@@ -263,10 +266,8 @@ class Simulation:
     def _demand(self) -> Demand:
         """A reader's as often as was chosen; others by chance, all alike."""
         demands, shared = self.rule.demands, self.scenario.shared
-        if len(demands) == 1:
-            return demands[0]
         if SHARED not in demands:
-            return self.rng.choice(demands)
+            return self.rng.choice(demands) if len(demands) > 1 else demands[0]
         return SHARED if shared > 0 and self.rng.random() < shared else EXCLUSIVE
 
     def grant(self, node: NodeId) -> None:

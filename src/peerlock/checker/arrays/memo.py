@@ -31,7 +31,6 @@ class Grid:
     def __call__(self, rows: Ints, columns: Ints) -> Ints:
         if not len(columns):
             return columns
-        rows = np.broadcast_to(rows, columns.shape)
         while True:
             known, at = self._places(rows, columns)
             found = known.take(at)
@@ -63,11 +62,22 @@ class Grid:
         self._known = known
 
 
-class Memo(Grid):
+class Memo:
     """The same of one small integer."""
 
     def __init__(self, size: Callable[[], int], compute: Callable[[Index], Ints]) -> None:
-        super().__init__(lambda: (1, size()), lambda _, keys: compute(keys))
+        self._size = size
+        self._compute = compute
+        self._known = Grown(np.int32, fill=-1)
 
     def of(self, keys: Ints) -> Ints:
-        return self(np.zeros(1, np.intp), keys)
+        if not len(keys):
+            return keys
+        while True:
+            self._known.reach(self._size())
+            found = self._known.values.take(keys)
+            if found.min() >= 0:
+                return found
+            missing = np.unique(keys[found < 0])
+            values = self._compute(missing)  # which may ask for others
+            self._known.values[missing] = values

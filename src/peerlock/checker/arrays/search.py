@@ -132,24 +132,35 @@ class ArraySearch(Exploration):
     def _expand(self, begin: int, end: int) -> None:
         words = tuple(word[begin:end] for word in self.seen.keys)
         step = Chunk(self, words)
+        places = self._places(step)
+        following: Words = tuple(word[places] for word in step.following)
+        if self.layout.fits(self._sizes()):
+            following = self._merged(following)
         if not self.layout.fits(self._sizes()):
             self._pack_anew()
             self._expand(begin, end)
             return
         self._look_at(step, begin)
-        places = np.flatnonzero(step.real) if step.nowhere else slice(None)
-        found, fresh = self.seen.number(tuple(word[places] for word in step.following))
+        found, fresh = self.seen.number(following)
         sources = np.searchsorted(
             step.ends, np.arange(len(step.real))[places][fresh], "right"
         )
         self.parents.extend((sources + begin).astype(np.uint32))
         self.graded &= len(found) == 0 or int(found.min()) >= self._layer_end
-        self._transitions += len(step.real) - step.impossible
+        self._transitions += len(found) + step.nowhere - step.impossible
         if self.arrows is not None:
             arrows = np.full(len(step.real), NOWHERE, np.uint32)
             arrows[places] = found
             self.arrows.extend(arrows)
             self.arrow_counts.extend(step.total)
+
+    def _places(self, step: Chunk) -> Index | slice:
+        """Of the arrows those that lead to a state."""
+        return np.flatnonzero(step.real) if step.nowhere else slice(None)
+
+    def _merged(self, states: Words) -> Words:
+        """The states that are searched instead of these."""
+        return states
 
     def deepen(self, limits: Limits) -> bool:
         self._layer_end = self.size

@@ -65,6 +65,7 @@ class Moves:
     to: list[Ints]  # by node: which push that is there
     group: Ints
     busy: Ints
+    news: Ints  # does the node hear of the latest grant?
 
     def order(self, rows: Index) -> Moves:
         return Moves(
@@ -76,6 +77,7 @@ class Moves:
             [column[rows] for column in self.to],
             self.group[rows],
             self.busy[rows],
+            self.news[rows],
         )
 
 
@@ -90,6 +92,9 @@ class Tables:
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index
+        self.asked: Callable[[int, int, Step], None] = lambda *_: None  # of each input
+        self.commutes: Callable[[int, int, Step], bool] | None = None  # a delivery
+        self.alone = Grown(np.int32, -1)  # of a site: a move that is enough, by its rank
         self.pushed = Grid(
             lambda: (len(self.boxes.pushes), len(self.numbers)), self._push_all
         )
@@ -198,6 +203,7 @@ class Tables:
             then = sites.gone(sites.locals[local]) if crash else local
             pushes = self._columns(sites.obituary() if crash else ())
             return (then, FAULT + FAULTS.index(step.what), 0, 0, 0, *pushes, *pushes)
+        self.asked(self.index, local, step)
         found = sites.outcome(local, step)
         sends = sum(len(push.letters) for _, push in found.pushes[0])
         columns = [column for some in found.pushes for column in self._columns(some)]
@@ -236,8 +242,24 @@ class Tables:
         for group in self.groups.values():
             group.reach(len(self.numbers))
         self.total.values[new] = total
+        self.alone.reach(len(self.numbers))
+        if self.commutes is not None:
+            rows = self._commuting(halves(self.numbers.keys[new])[0], moves)
+            self.alone.values[new[moves.owner[rows]]] = rank[rows]
         busy = np.bincount(moves.owner, moves.busy, minlength=len(new))
         self.flags.values[new] |= (busy == 0).astype(np.uint8) * np.uint8(STILL)
+
+    def _commuting(self, locals_: Index, moves: Moves) -> Index:
+        """Deliveries that need no other order."""
+        assert self.commutes is not None
+        arrives = np.array([step.what == "receive" for step in self.steps], np.bool_)
+        plain = moves.group < len(self.everybody) + 2
+        rows = np.flatnonzero(plain & ~moves.news & arrives[moves.step])
+        local = locals_[moves.owner[rows]]
+        keys, places = np.unique(key_of(local, moves.step[rows]), return_inverse=True)
+        pairs = zip(*(half.tolist() for half in halves(keys)), strict=True)
+        found = [self.commutes(self.index, at, self.steps[step]) for at, step in pairs]
+        return rows[np.array(found, np.bool_)[places]]
 
     def _plain_order(self, moves: Moves) -> Index:
         """By site, and there in the order of the plain search: unusual moves are last."""
@@ -266,6 +288,7 @@ class Tables:
             to,
             self._groups(kind, outlasting, to),
             self._busy.values[step],
+            knows != self.boxes.knows.values[boxes[owner]],
         )
 
     def _possible(self, locals_: Index, boxes: Index) -> tuple[Ints, Ints, Ints, Ints]:

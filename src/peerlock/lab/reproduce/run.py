@@ -1,4 +1,4 @@
-"""All that the papers say, found out in parallel processes and held against them."""
+"""All that the papers say, computed many at a time and compared with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from peerlock.core.errors import UsageError
-from peerlock.lab.compare import in_processes
+from peerlock.lab.executor import HERE, Place, in_order
 from peerlock.lab.reproduce import (
     chaudhuri_edward,
     claims,
@@ -56,14 +56,14 @@ def chosen(quick: bool = False, only: str | None = None) -> list[Item]:
 
 def reproduce(
     items: Sequence[Item],
-    jobs: int | None = None,
+    place: Place = HERE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Finding]:
     """In the order of the items; the longest begin."""
     tasks: list[Task] = [(number, item.measure) for number, item in enumerate(items)]
     tasks.sort(key=lambda task: not items[task[0]].slow)
     measured: dict[int, Any] = {}
-    with closing(in_processes(perform, tasks, jobs)) as results:
+    with closing(in_order(perform, tasks, place)) as results:
         for done, (number, value) in enumerate(results, start=1):
             measured[number] = value
             progress(done)
