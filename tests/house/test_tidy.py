@@ -30,7 +30,8 @@ LAYERS: dict[str, set[str]] = {
     "traces": {"core"},
     "simulator": {"core", "quorums", "algorithms", "node", "traces"},
     "checker": {"core", "algorithms", "node", "traces"},
-    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
+    "playground": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
+    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker", "playground"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
@@ -39,6 +40,7 @@ LAYERS: dict[str, set[str]] = {
 }
 LAYERS["cli"] = set(LAYERS)
 PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
+PURE |= {"playground"}
 ARRAYS = PACKAGE / "checker" / "arrays"  # the one place there that may need NumPy
 
 # What would make a run depend on more than its seed.
