@@ -61,7 +61,7 @@ function layers(found: Relations, nodes: NodeView[]): Map<number, Place> {
 
 function defs(): SVGElement {
   const heads = ["waits", "cycle", "pointer", "owed", "carried"].map((name) =>
-    s("marker", { id: `head-${name}`, class: name, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0 0L8 4L0 8Z" })),
+    s("marker", { id: `head-${name}`, class: name, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path", { d: "M0 0L8 4L0 8Z" })),
   );
   return s("defs", {}, ...heads);
 }

@@ -12,7 +12,7 @@ from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
 from peerlock.simulator.by_hand import Flight
 from peerlock.traces import svg, text
-from peerlock.traces.diagram import Diagram
+from peerlock.traces.diagram import NAMES, Diagram
 from peerlock.traces.layout import lay_out
 from peerlock.traces.trace import Kind
 
@@ -39,8 +39,9 @@ def view(run: Run) -> dict[str, Any]:
 
 def _place(diagram: Diagram, run: Run, end: int) -> float:
     """Where the drawing is when so many steps are done."""
-    time = run.trace.steps[end - 1].time if end else 0.0
-    return round(diagram.scale.place(time), 1)
+    if not end:
+        return NAMES
+    return round(diagram.scale.place(run.trace.steps[end - 1].time), 1)
 
 
 def _once(flights: list[Flight]) -> list[Flight]:
