@@ -12,8 +12,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from handbook.book import ROOT
+from handbook.book import ROOT, up
+from peerlock.algorithms.entry import Algorithm
+from peerlock.playground import links
+from peerlock.playground.moves import actions_in, of_actions
+from peerlock.playground.run import Run
+from peerlock.playground.setup import Setup
+from peerlock.traces.trace import Trace
 
 LAB = ROOT / "lab"
 SOURCES = ROOT / "src"
@@ -28,6 +35,31 @@ ENDINGS = (".py", ".css", ".js", ".txt")
 
 class NotBuilt(Exception):
     """Why the page cannot be built here."""
+
+
+def available() -> bool:
+    """Whether the page can be built here; the pages of the site link to it only then."""
+    return shutil.which("npm") is not None and shutil.which("node") is not None
+
+
+def button(page: str, entry: Algorithm, trace: Trace | None = None) -> str:
+    """Opens an algorithm in the lab; a piece of the museum with its counterexample."""
+    link = f"#algorithm={entry.name}"
+    words = "Play it in the lab"
+    if trace is not None and not entry.medium:
+        link, words = f"#run={links.encode(replayed(entry, trace))}", "Replay it in the lab"
+    address = f"{up(page)}lab/index.html{link}"
+    return f'<p class="lab"><a href="{address}">{words}</a></p>\n'
+
+
+def replayed(entry: Algorithm, trace: Trace) -> dict[str, Any]:
+    """The run by hand that a trace of the checker is."""
+    shown = entry.exhibit
+    settings = {"quorums": shown.quorums} if shown.quorums else {}
+    made = Setup(entry.name, trace.nodes, settings)
+    cluster = Run(made).cluster
+    moves = of_actions(cluster, actions_in(trace, cluster))
+    return {**made.as_json(), "moves": moves}
 
 
 def main() -> int:
@@ -54,7 +86,7 @@ def bundle(out: Path, browser: bool = False) -> None:
 
 def install() -> None:
     """What package-lock.json names, unless it is here."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
+    if not available():
         raise NotBuilt("npm is not installed")
     mark, wanted = LAB / "node_modules" / ".installed", LAB / "package-lock.json"
     if mark.exists() and mark.read_bytes() == wanted.read_bytes():

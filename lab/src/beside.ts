@@ -1,6 +1,6 @@
 // Two algorithms side by side, on the same moves or the same requests.
 
-import { button, choice, h, labelled } from "./dom.ts";
+import { button, choice, h, keepNames, labelled } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import type { Beside, Run, Watched } from "./protocol.ts";
 import { Reveal } from "./reveal.ts";
@@ -78,6 +78,7 @@ export class SideBySide {
 
   private half(which: number, found: Watched, step: number | null): void {
     const paper = h("div", { class: "paper", tabindex: 0, "aria-label": `Diagram of ${found.run.algorithm}` });
+    keepNames(paper);
     const [messages, entries] = [found.messages.at(-1) ?? 0, found.entries.at(-1) ?? 0];
     const counts = `${messages} messages, ${entries} entries${found.trouble ? `; ${found.trouble}` : ""}`;
     this.pages[which]?.replaceChildren(h("h2", {}, found.run.algorithm, " ", h("small", {}, counts)), paper);

@@ -51,3 +51,10 @@ export function download(name: string, text: string): void {
   h("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
+
+// The names of the nodes stay in sight while a diagram is scrolled.
+export function keepNames(paper: HTMLElement): void {
+  paper.addEventListener("scroll", () => {
+    paper.querySelector("svg > .names")?.setAttribute("transform", `translate(${paper.scrollLeft} 0)`);
+  });
+}

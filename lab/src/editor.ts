@@ -2,7 +2,7 @@
 
 import { python } from "@codemirror/lang-python";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
-import { unifiedMergeView } from "@codemirror/merge";
+import { goToNextChunk, unifiedMergeView } from "@codemirror/merge";
 import { Compartment } from "@codemirror/state";
 import { EditorView, basicSetup } from "codemirror";
 import { button, choice, h, labelled } from "./dom.ts";
@@ -149,7 +149,9 @@ export class Editor {
     const on = this.diffButton.getAttribute("aria-pressed") === "false";
     this.diffButton.setAttribute("aria-pressed", String(on));
     const extension = on ? unifiedMergeView({ original: this.original, mergeControls: false }) : [];
-    this.view?.dispatch({ effects: this.diff.reconfigure(extension) });
+    const view = this.view as EditorView;
+    view.dispatch({ effects: this.diff.reconfigure(extension), selection: { anchor: 0 } });
+    if (on) goToNextChunk(view);
   }
 
   private busy(on: boolean): void {

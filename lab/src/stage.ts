@@ -1,6 +1,6 @@
 // The space-time diagram of a run by hand: nodes and messages to click, heads to drag.
 
-import { button, h, s, stepsOf } from "./dom.ts";
+import { button, h, keepNames, s, stepsOf } from "./dom.ts";
 import type { Flight, NodeView, View } from "./protocol.ts";
 
 export interface Hands {
@@ -21,6 +21,7 @@ export class Stage {
 
   constructor(private readonly hands: Hands) {
     this.element.append(this.cards, this.paper, this.tip);
+    keepNames(this.paper);
     this.paper.addEventListener("pointermove", (event) => this.hover(event));
     this.paper.addEventListener("pointerleave", () => (this.tip.hidden = true));
     this.paper.addEventListener("pointerdown", (event) => this.press(event));
@@ -33,7 +34,7 @@ export class Stage {
     for (const flight of view.flying) this.mark(flight);
     this.showCards(view);
     this.showMessages(view);
-    this.paper.scrollLeft = this.paper.scrollWidth;
+    this.paper.scrollLeft = (view.places.at(-1) ?? 0) + 170 - this.paper.clientWidth;
   }
 
   private mark(flight: Flight): void {

@@ -1,6 +1,6 @@
 // Watch a simulated run: play, pause, speed; messages per entry as it goes.
 
-import { button, choice, h, labelled } from "./dom.ts";
+import { button, choice, h, keepNames, labelled } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import type { Setup, Watched } from "./protocol.ts";
 import { Reveal } from "./reveal.ts";
@@ -37,6 +37,7 @@ export class Watch {
       const field = h("input", { type: "number", min, max, value: this.asked[name] ?? "", change: () => this.choose(name, field.value) });
       return field;
     };
+    keepNames(this.paper);
     this.element.append(
       h(
         "div",

@@ -92,7 +92,7 @@ test("1: play by hand, until a node is inside", { timeout: SLOW }, async () => {
   assert.equal(await page.locator(".paper .deliverable.message").count(), 2);
   await page.locator(".paper .deliverable.message .hit").first().click({ force: true });
   await page.waitForFunction(() => /step 2/.test(document.querySelector(".play .tools .faint").textContent));
-  await page.click("text=Deliver all");
+  await page.click(".play .tools button:has-text('Deliver all')");
   await page.waitForSelector(".card.inside[data-node='1']");
   await move("l1");
   await move("c2");
@@ -107,7 +107,7 @@ test("1: play by hand, until a node is inside", { timeout: SLOW }, async () => {
 test("2: step back, branch, share, download", { timeout: SLOW }, async () => {
   await open("#algorithm=ricart-agrawala");
   for (const name of ["r1", "r2", "d1"]) await move(name);
-  await page.click("text=◀ Back");
+  await page.click(".play .tools button:has-text('Back')");
   await page.waitForFunction(() => /step 2 of 3/.test(document.querySelector(".play .tools .faint").textContent));
   await move("d3");
   await page.click('[data-side="steps"]');
@@ -142,19 +142,19 @@ test("4: break it, and see the shortest schedule to the fault", { timeout: 3 * S
   await page.click(check);
   await page.waitForSelector(".verdict.holds");
   assert.match(await page.textContent(".verdict"), /holds, [\d,]+ states/);
-  await edit((text) => text.replace("self.reply_deferred |= 1 << sender", "self.send(sender, REPLY)"));
-  await page.click("text=Diff with ours");
-  assert.ok((await page.locator(".cm-deletedChunk, .cm-changedLine").count()) > 0);
+  await edit((text) => text.replace("self.reply_deferred |= 1 << j", "self.send(j, REPLY)"));
+  await page.click(".editor button:has-text('Diff')");
+  await page.waitForSelector(".cm-deletedChunk, .cm-changedLine");
   await page.click(check);
   await page.waitForSelector(".verdict.fails");
   assert.match(await page.textContent(".verdict"), /inside together/);
   await page.waitForSelector(".status.broken");
   await page.click('[data-side="code"]');
-  await edit((text) => text.replace("self.send(sender, REPLY)", "self.send(sender, REPLY"));
+  await edit((text) => text.replace("self.reply_deferred >> j & 1:", "self.reply_deferred >> j & 1"));
   await page.click(check);
   await page.waitForFunction(() => /^line \d+: /.test(document.querySelector(".verdict").textContent));
   assert.ok((await page.locator(".cm-lint-marker-error").count()) > 0);
-  await page.click("text=Restore");
+  await page.click(".editor button:has-text('Restore')");
   await page.waitForFunction(() => /our own/.test(document.querySelector(".verdict").textContent));
 });
 
@@ -218,7 +218,7 @@ async function drag(box, by) {
 test("7: watch a simulated run", { timeout: SLOW }, async () => {
   await open("#algorithm=maekawa");
   await page.click('[data-tab="watch"]');
-  await page.waitForSelector(".watch svg .cursor");
+  await page.waitForSelector(".watch svg .cursor", { state: "attached" });
   await page.selectOption(".watch label:has-text('speed') select", "20");
   await page.click(".watch button.primary");
   await page.waitForFunction(() => /8 entries: [\d.]+ per entry/.test(document.querySelector(".counts").textContent));
@@ -243,6 +243,7 @@ test("9: stories and challenges; a solved one is remembered", { timeout: SLOW },
   await page.click('[data-story="maekawa-figure-2"]');
   await page.waitForSelector(".banner:not([hidden])");
   for (const _ of [1, 2, 3, 4]) await page.click(".banner button.primary");
+  await page.waitForFunction(() => /step 14 of 38/.test(document.querySelector(".play .tools .faint").textContent));
   await page.waitForFunction(() => /7 waits for 11/.test(document.querySelector(".banner").textContent));
   await shot("lab-story");
   await page.click('[data-tab="tours"]');
@@ -302,9 +303,9 @@ test("bad input: a line says so, and the page stays usable", { timeout: 3 * SLOW
   await edit((text) => text.replace("        assert not self.requesting_critical_section\n", "        while True:\n            pass\n"));
   await page.click(".editor button.primary");
   await page.waitForTimeout(1500);
-  await page.click("text=Stop");
+  await page.click(".editor button:has-text('Stop')");
   await page.waitForFunction(() => /stopped/.test(document.querySelector(".verdict").textContent));
-  await page.click("text=Restore");
+  await page.click(".editor button:has-text('Restore')");
   await page.waitForFunction(() => /our own/.test(document.querySelector(".verdict").textContent));
   await page.selectOption(".editor label:has-text('states') select", "100000");
   await page.fill("#nodes", "5");

@@ -31,13 +31,13 @@ LAYERS: dict[str, set[str]] = {
     "simulator": {"core", "quorums", "algorithms", "node", "traces"},
     "checker": {"core", "algorithms", "node", "traces"},
     "playground": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
-    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker", "playground"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
     "supervision": {"core", "membership", "api"},
     "monitoring": {"core", "runtime"},
 }
+LAYERS["lab"] = {"playground", *LAYERS["playground"]}
 LAYERS["cli"] = set(LAYERS)
 PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
 PURE |= {"playground"}

@@ -6,8 +6,8 @@ The rules:
     machine and other sites in the browser cannot use it.
   * A request for another host is refused, so that no name of another site can be pointed
     here.
-  * An engine is a process of its own.  If its visitor goes away, the engine is ended while it
-    computes, and the next request starts another.
+  * An engine is a process of its own.  If its visitor goes away, the engine is ended while
+    it computes, and the next request starts another.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class Visit(BaseHTTPRequestHandler):
             return self._refuse()
         file = self.server.page / (name or "index.html")
         if file.name != (name or "index.html") or not file.is_file():
-            return self._answer(HTTPStatus.NOT_FOUND, b"there is no such file", "text/plain")
+            return self._answer(
+                HTTPStatus.NOT_FOUND, b"there is no such file", "text/plain"
+            )
         data = file.read_bytes()
         if file.name == "index.html":
             data = data.replace(
@@ -120,7 +122,9 @@ class Visit(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > LARGEST:
             return self._answer(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"the request is too large", "text/plain"
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                b"the request is too large",
+                "text/plain",
             )
         try:
             request = json.dumps(json.loads(self.rfile.read(int(length)))).encode()

@@ -65,9 +65,9 @@ class Run:
     def _changes(self) -> Iterator[str]:
         for node, peer in self.cluster.peers.items():
             if peer.snapshot() != self.before[node]:
-                for found in shown(peer, self.before[node]):
-                    if found["before"] is not None:
-                        yield f"{node}: {found['name']} {found['before']} → {found['value']}"
+                for field in shown(peer, self.before[node]):
+                    if (was := field["before"]) is not None:
+                        yield f"{node}: {field['name']} {was} → {field['value']}"
 
     def _words(self, move: str) -> str:
         try:
