@@ -28,8 +28,16 @@ PAGE = SOURCES / "peerlock" / "lab" / "page"
 SITE = ROOT / "out" / "site" / "lab"
 
 # What the engine imports, and what it reads beside that.
-LAYERS = ("core", "quorums", "algorithms", "node", "traces", "simulator", "checker")
-LAYERS += ("playground",)
+LAYERS = [
+    "core",
+    "quorums",
+    "algorithms",
+    "node",
+    "traces",
+    "simulator",
+    "checker",
+    "playground",
+]
 ENDINGS = (".py", ".css", ".js", ".txt")
 
 

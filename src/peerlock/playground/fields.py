@@ -7,22 +7,35 @@ from enum import Enum
 from typing import Any
 
 from peerlock.core.bits import nodes_in
-from peerlock.core.peer import Peer, label, state_fields
+from peerlock.core.peer import Peer, label
+
+Values = dict[str, tuple[Any, str]]  # by name: the value, and its type as it is declared
 
 
-def shown(peer: Peer, before: tuple[Any, ...] | None) -> list[dict[str, Any]]:
+def values(peer: Peer, prefix: str = "") -> Values:
+    """The state of a peer, and that of a peer within it."""
+    found: Values = {}
+    for field in fields(peer):
+        value = getattr(peer, field.name, None)
+        if "fixed" not in field.metadata:
+            found[prefix + field.name] = value, str(field.type)
+        elif isinstance(value, Peer):
+            found |= values(value, f"{prefix}{field.name}.")
+    return found
+
+
+def shown(now: Values, before: Values | None) -> list[dict[str, Any]]:
     """Each field with its value, and its value before the last step if that differs."""
-    kinds = {f.name: f.type for f in fields(peer)}
-    names = state_fields(type(peer))
-    now = peer.snapshot()
-    old = now if before is None or len(before) != len(now) else before
+    old = now if before is None else before
     return [
         {
             "name": name,
-            "value": in_words(value, kinds[name]),
-            "before": in_words(was, kinds[name]) if was != value else None,
+            "value": in_words(value, kind),
+            "before": in_words(*old[name])
+            if name in old and old[name] != now[name]
+            else None,
         }
-        for name, value, was in zip(names, now, old, strict=True)
+        for name, (value, kind) in now.items()
     ]
 
 

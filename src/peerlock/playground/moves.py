@@ -3,7 +3,7 @@
     r3     node 3 requests; r3:1 is for the demand of number 1
     l3     node 3 leaves
     c3     node 3 crashes; s3: it restarts
-    t3:x   the timer x of node 3 fires
+    t3:x   the timer x of node 3 fires; a space in its name is written as +
     d7     message 7 arrives; x7: it is lost; u7: it is under way once more
 
 Messages are numbered as they are sent.  What is under way and is not a message (the report
@@ -23,7 +23,7 @@ from peerlock.core.peer import NodeId, label, snake
 from peerlock.simulator.by_hand import ByHand, Flight
 from peerlock.traces.trace import Kind, Trace
 
-MOVE = re.compile(r"([rlcs])(\d+)(?::(\d+))?|(t)(\d+):(\w+)|([dxu])(-?\d+)")
+MOVE = re.compile(r"([rlcs])(\d+)(?::(\d+))?|(t)(\d+):([\w+]+)|([dxu])(-?\d+)")
 MOST_MOVES = 2000
 
 # What the checker calls them.
@@ -38,10 +38,14 @@ def parse(move: str) -> tuple[str, int, str]:
         raise UsageError(
             f"invalid step {move[:20]!r}: use r3, l3, c3, s3, t3:x, d7, x7, u7"
         )
-    kind, node, more, timer, at, name, what, number = match.groups()
+    kind, node, more, fires, at, name, what, number = match.groups()
     if kind:
         return kind, int(node), more or ""
-    return (timer, int(at), name) if timer else (what, int(number), "")
+    return (fires, int(at), name.replace("+", " ")) if fires else (what, int(number), "")
+
+
+def timer(node: NodeId, name: str) -> str:
+    return f"t{node}:{name.replace(' ', '+')}"
 
 
 def make(cluster: ByHand, move: str) -> None:
@@ -130,7 +134,7 @@ def of_action(cluster: ByHand, action: Action) -> str:
         case "request":
             return f"r{node}:{action.demand}" if action.demand else f"r{node}"
         case "timer":
-            return f"t{node}:{action.timer}"
+            return timer(node, action.timer)
         case "leave" | "crash" | "restart":
             return f"{OF_NODES[action.what]}{node}"
     kind = OF_MESSAGES[action.what]

@@ -14,7 +14,7 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId
 from peerlock.playground import moves as words_of
 from peerlock.playground.edits import line_of, name_of, told
-from peerlock.playground.fields import shown
+from peerlock.playground.fields import Values, shown, values
 from peerlock.playground.setup import Setup, setup
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Violation
@@ -33,7 +33,7 @@ class Run:
         self.ends: list[int] = [len(self.cluster.trace)]  # steps before each next move
         self.broken = ""  # why no further move is possible
         self.broken_line: int | None = None  # of an edit
-        self.before: dict[NodeId, tuple[Any, ...]] = {}
+        self.before: dict[NodeId, Values] = {}
 
     @property
     def trace(self) -> Trace:
@@ -46,7 +46,7 @@ class Run:
         if len(self.moves) >= words_of.MOST_MOVES:
             raise UsageError(f"a run has at most {words_of.MOST_MOVES:,} steps")
         words_of.parse(move)
-        before = {i: peer.snapshot() for i, peer in self.cluster.peers.items()}
+        before = self._state()
         told = self._words(move)
         try:
             words_of.make(self.cluster, move)
@@ -62,12 +62,14 @@ class Run:
         self.did.append(list(self._changes()))
         self.ends.append(len(self.trace))
 
+    def _state(self) -> dict[NodeId, Values]:
+        return {i: values(peer) for i, peer in self.cluster.peers.items()}
+
     def _changes(self) -> Iterator[str]:
-        for node, peer in self.cluster.peers.items():
-            if peer.snapshot() != self.before[node]:
-                for field in shown(peer, self.before[node]):
-                    if (was := field["before"]) is not None:
-                        yield f"{node}: {field['name']} {was} → {field['value']}"
+        for node, now in self._state().items():
+            for field in shown(now, self.before[node]):
+                if (was := field["before"]) is not None:
+                    yield f"{node}: {field['name']} {was} → {field['value']}"
 
     def _words(self, move: str) -> str:
         try:

@@ -7,7 +7,8 @@ from typing import Any
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, label
 from peerlock.playground import links
-from peerlock.playground.fields import shown
+from peerlock.playground.fields import shown, values
+from peerlock.playground.moves import timer
 from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
 from peerlock.simulator.by_hand import Flight
@@ -68,7 +69,7 @@ def node_view(run: Run, node: NodeId) -> dict[str, Any]:
         "node": node,
         "phase": phase(run, node),
         "actions": [] if run.broken else actions(run, node),
-        "fields": shown(run.cluster.peers[node], run.before.get(node)),
+        "fields": shown(values(run.cluster.peers[node]), run.before.get(node)),
     }
 
 
@@ -95,7 +96,7 @@ def actions(run: Run, node: NodeId) -> list[dict[str, str]]:
             found.append(_action(f"r{node}:{k}" if k else f"r{node}", what))
     if now == "inside":
         found.append(_action(f"l{node}", "leave"))
-    found += [_action(f"t{node}:{name}", f"timer {name}") for name in _timers(run, node)]
+    found += [_action(timer(node, name), f"timer {name}") for name in _timers(run, node)]
     return [*found, _action(f"c{node}", "crash")]
 
 
