@@ -80,7 +80,7 @@ def test_an_edit_that_loops_ends_with_its_visitor(lab: Lab) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", lab.server_port, timeout=20)
     host = {"Host": urlsplit(lab.address).netloc}
     connection.request("POST", below(lab, "engine/play"), body, host)
-    connection.getresponse()  # its head comes at once
+    connection.getresponse().close()  # its head comes at once
     connection.close()
 
     request = b'{"do": "catalogue"}'
