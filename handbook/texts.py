@@ -42,8 +42,8 @@ NEXT = """\
   [permission](permission.md), [token](token.md), [several at a time](several.md).
 - *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with a
   shortest counterexample, and [what was checked](checked.md).
-- *I want to play with it.* [The lab in the browser](browser.md): play, watch and break every
-  algorithm.
+- *I want to play with it.* [The lab in the browser](browser.md): play, watch and break
+  every algorithm.
 - *Which nodes must a node ask?* [Quorum systems](quorums.md), drawn and measured.
 - *I have an algorithm of my own.* [Check, draw, compare and run it](own-algorithm.md);
   [the lab in Python](lab.md).
