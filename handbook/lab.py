@@ -54,7 +54,7 @@ def button(page: str, entry: Algorithm, trace: Trace | None = None) -> str:
     """Opens an algorithm in the lab; a piece of the museum with its counterexample."""
     link = f"#algorithm={entry.name}"
     words = "Play it in the lab"
-    if trace is not None and not entry.medium:
+    if trace is not None and trace.algorithm == entry.name and not entry.medium:
         link, words = f"#run={links.encode(replayed(entry, trace))}", "Replay it in the lab"
     address = f"{up(page)}lab/index.html{link}"
     return f'<p class="lab"><a href="{address}">{words}</a></p>\n'

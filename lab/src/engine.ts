@@ -38,6 +38,7 @@ const LOOPS = "the algorithm did not answer for 15 seconds and was stopped: does
 class BrowserEngine implements Engine {
   ready: Promise<void> = Promise.resolve();
   private worker: Worker | null = null;
+  private giveUp: (error: Error) => void = () => undefined; // starting
   private pending = new Map<number, Pending>();
   private count = 0;
 
@@ -49,6 +50,7 @@ class BrowserEngine implements Engine {
     const worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
     this.worker = worker;
     this.ready = new Promise((resolve, reject) => {
+      this.giveUp = reject;
       worker.onmessage = ({ data }: MessageEvent<string | { ready?: true; failed?: string }>) => {
         if (typeof data === "string") this.take(JSON.parse(data) as Reply);
         else if (data.ready) resolve();
@@ -56,7 +58,6 @@ class BrowserEngine implements Engine {
       };
       worker.onerror = (event) => {
         event.preventDefault();
-        reject(new EngineError("the engine could not be started: reload the page"));
         this.end(new EngineError("the engine has stopped, perhaps for lack of memory: try again"));
       };
     });
@@ -94,6 +95,7 @@ class BrowserEngine implements Engine {
   private end(error: Error): void {
     this.worker?.terminate();
     this.worker = null;
+    this.giveUp(error);
     for (const asked of this.pending.values()) {
       clearTimeout(asked.timer);
       asked.reject(error);

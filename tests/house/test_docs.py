@@ -29,6 +29,8 @@ from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
 from peerlock.cli.main import COMMANDS
+from peerlock.playground import links
+from peerlock.playground.run import run
 from peerlock.simulator.experiment import Result, Spread
 from peerlock.traces import svg
 
@@ -65,6 +67,17 @@ def book() -> Book:
     museum.write(made, searched)
     quorums.write(made, sizes=(7,))
     return made
+
+
+def test_every_algorithm_has_a_button_that_opens_it_in_the_lab(book: Book) -> None:
+    for entry in CATALOGUE:
+        page = book.pages[algorithms.path_of(entry.name)]
+        assert re.search(
+            r'<p class="lab"><a href="\.\./lab/index\.html#(run|algorithm)=', page
+        )
+    link = re.search(r"#run=([\w-]+)", book.pages[algorithms.path_of("lamport-reordered")])
+    assert link is not None
+    assert run(links.decode(link[1])).broken == "1 and 2 are inside together"
 
 
 def test_every_entry_of_the_catalogue_has_a_page_with_a_picture(book: Book) -> None:
