@@ -21,8 +21,8 @@ from peerlock.lab.serve import Lab
 def lab(port: int, no_open: bool) -> None:
     """Play, watch, break and check the algorithms on a page in the browser.
 
-    The page is served on 127.0.0.1 until Ctrl-C.  Its address contains a secret: whoever
-    knows it can run Python here as you.
+    The page is served on 127.0.0.1 until Ctrl-C.  Its address contains a secret,
+    because the page runs Python as you: do not pass it on.
 
     Exit codes: 0 ended by Ctrl-C; 2 wrong usage, or the page is not built.
     """
