@@ -100,6 +100,8 @@ def test_every_link_within_the_site_leads_somewhere(book: Book) -> None:
         links = [*LINK.findall(text), *re.findall(r'(?:href|src)="([^"]+)()"', text)]
         for link, anchor in links:
             place = normpath(join(dirname(page), link))
+            if place.startswith("lab/index.html#"):
+                continue  # a page of its own, built beside these
             assert "://" in link or place in there, f"{page}: {link}"
             assert not anchor or anchor in headings(book.pages[place]), f"{page}: {anchor}"
         for picture in re.findall(r"^:file: (.*)$", text, re.MULTILINE):
