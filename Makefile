@@ -8,7 +8,7 @@ MINUTES ?= 5
 EXTRAS := cli,dask,dogpile,etcd,fast,lab,opentelemetry,postgres,pytest,serve,tls,tooz,trio
 
 .PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
-    index reproduce soak chaos clean
+    index lab test-lab reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -78,6 +78,14 @@ check-all: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	$(BIN)/python -m handbook
+
+# The page of the lab: for `peerlock lab`, and in out/site/lab for any web server.  Needs npm.
+lab: .venv/ready
+	$(BIN)/python -m handbook.lab
+
+# The lab in a browser (Chromium), and Python in the browser beside ours, byte by byte.
+test-lab: lab
+	$(BIN)/python -m pytest -m slow tests/playground
 
 # The index of the algorithms and the tables of docs/algorithms.md, from the algorithms' files.
 index: .venv/ready

@@ -8,7 +8,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from handbook import algorithms, api, commands, compare, measures, museum, quorums, texts
+from handbook import (
+    algorithms,
+    api,
+    commands,
+    compare,
+    lab,
+    measures,
+    museum,
+    quorums,
+    texts,
+)
 from handbook.book import ROOT, Book, trace_style
 from handbook.mathematics import typeset_pages
 
@@ -38,13 +48,24 @@ def main() -> int:
     )
     amiss = build(PAGES, FILES, SITE)
     if not amiss:
+        add_lab(book)
         seconds = time.perf_counter() - written
         print(f"built in {seconds:.0f} s: open {SITE / 'index.html'}")
     return amiss
 
 
+def add_lab(book: Book) -> None:
+    if not book.lab:
+        print("the site has no lab: npm is not installed")
+        return
+    try:
+        lab.bundle(lab.SITE, browser=True)
+    except lab.NotBuilt as error:
+        print(f"the site has no lab: {error}")
+
+
 def whole() -> Book:
-    book = Book()
+    book = Book(lab=lab.available())
     texts.write(book)
     commands.write(book)
     api.write(book)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from handbook import checked, runs
+from handbook import checked, lab, runs
 from handbook.book import Book, up
 from handbook.markdown import code, console, details, listed, prose, table
 from handbook.measures import SIZES, Measured, right_ones
@@ -119,6 +119,7 @@ def algorithm_page(
     yield at_a_glance(entry, shown)
     yield f"## A run\n\n{HOW_TO_READ}"
     yield book.draw(page, entry.name, runs.run_of(entry))
+    yield from [lab.button(page, entry)] * book.lab
     yield console(f"{runs.command_of(entry)} --trace run.svg")
     yield "## What it costs\n\n" + costs(entry, measured)
     yield from verdicts(entry)

@@ -23,6 +23,7 @@ class Book:
     pages: dict[str, str] = field(default_factory=dict)  # Markdown
     pictures: dict[str, str] = field(default_factory=dict)  # pieces of HTML, put into pages
     files: dict[str, str | bytes] = field(default_factory=dict)  # beside the pages, as is
+    lab: bool = True  # whether the site has the lab, which pages then link to
 
     def draw(self, page: str, name: str, trace: Trace) -> str:
         """Markdown for `page` that shows a run, with a way to step through it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from handbook import checked, runs
+from handbook import checked, lab, runs
 from handbook.algorithms import HOW_TO_READ, linked, original, path_of
 from handbook.book import ROOT, Book, inline, up
 from handbook.markdown import console, listed, prose
@@ -95,6 +95,7 @@ def piece_page(book: Book, entry: Algorithm, found: Wrong) -> str:
         *quoted(entry),
         f"{way(entry, found)} The verdict: **{prose(found.verdict)}.**",
         picture(book, page, entry, found),
+        *[lab.button(page, entry, found.trace)] * book.lab,
         HOW_TO_READ,
         console(f"peerlock check {entry.name} --trace counterexample.svg"),
         *([f"It varies [{right.name}]({right.name}.md)."] if right else []),

@@ -110,9 +110,13 @@ class Story:
 
 
 def stories() -> list[Story]:
-    """The examples of the papers, told in tests/transcripts."""
-    paths = sorted((ROOT / "tests" / "transcripts").glob("*.txt"))
-    return [story(path) for path in paths]
+    """The examples of the papers, told in tests/transcripts and by the lab."""
+    folders = (
+        ROOT / "tests" / "transcripts",
+        ROOT / "src" / "peerlock" / "playground" / "stories",
+    )
+    paths = (path for folder in folders for path in folder.glob("*.txt"))
+    return [story(path) for path in sorted(paths, key=lambda path: path.name)]
 
 
 def story(path: Path) -> Story:

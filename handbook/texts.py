@@ -21,7 +21,7 @@ ELSEWHERE = {"when-to-use-it-and-when-not": "alternatives.md", "the-lab": "compa
 
 # In this order; a page of docs/ that is not named here is listed after the first ones.
 USE = ("tutorial", "which-lock", "promises", "knobs", "recipes")
-ALGORITHMS = ("algorithms", "own-algorithm", "speed")
+ALGORITHMS = ("algorithms", "browser", "own-algorithm", "speed")
 FOUND = ("literature", "checked", "reproduced")
 BEHIND = ("chaos", "mutants", "releasing", "glossary")
 
@@ -47,6 +47,8 @@ NEXT = """\
   [permission](permission.md), [token](token.md), [several at a time](several.md).
 - *Is what the papers say true?* Mostly. [What we found wrong](literature.md), each with a
   shortest counterexample, and [what was checked](checked.md).
+- *I want to play with it.* [The lab in the browser](browser.md): play, watch and break
+  every algorithm.
 - *Which nodes must a node ask?* [Quorum systems](quorums.md), drawn and measured.
 - *I have an algorithm of my own.* [Check, draw, compare and run it](own-algorithm.md);
   [the lab in Python](lab.md).

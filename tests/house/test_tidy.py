@@ -30,7 +30,7 @@ LAYERS: dict[str, set[str]] = {
     "traces": {"core"},
     "simulator": {"core", "quorums", "algorithms", "node", "traces"},
     "checker": {"core", "algorithms", "node", "traces"},
-    "lab": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
+    "playground": {"core", "quorums", "algorithms", "traces", "simulator", "checker"},
     "membership": {"core", "algorithms", "node"},
     "runtime": {"core", "algorithms", "node", "membership"},
     "api": {"core", "algorithms", "node", "membership", "runtime"},
@@ -38,8 +38,10 @@ LAYERS: dict[str, set[str]] = {
     "contrib": {"core", "node", "membership", "runtime", "api"},
     "serve": {"core", "algorithms", "node", "membership", "runtime", "api"},
 }
+LAYERS["lab"] = {"playground", *LAYERS["playground"]}
 LAYERS["cli"] = set(LAYERS)
 PURE = {"core", "quorums", "algorithms", "node", "traces", "simulator", "checker"}
+PURE |= {"playground"}
 ALSO_PURE = {PACKAGE / "serve" / "sessions.py"}
 ARRAYS = PACKAGE / "checker" / "arrays"  # the one place there that may need NumPy
 

@@ -229,8 +229,11 @@ def _violation(search: Exploration, breach: Breach) -> Violation:
     steps = search.path(search.broken_at)
     if search.broken_by is not None:
         steps.append((search.broken_at, search.broken_by))
-    trace = replay(search.model, search.schedule(steps), breach)
-    return Violation(breach.property, breach.text, len(steps), trace)
+    schedule = search.schedule(steps)
+    trace = replay(search.model, schedule, breach)
+    return Violation(
+        breach.property, breach.text, len(steps), trace, schedule=tuple(schedule)
+    )
 
 
 def _starvation(search: Exploration, lasso: Lasso) -> Violation:
@@ -242,4 +245,4 @@ def _starvation(search: Exploration, lasso: Lasso) -> Violation:
     breach = Breach("starvation", lasso.node, text)
     schedule = search.schedule([*lasso.stem, *lasso.loop])
     trace = replay(search.model, schedule, breach)
-    return Violation(breach.property, text, len(schedule), trace, loop_from=stem)
+    return Violation(breach.property, text, len(schedule), trace, stem, tuple(schedule))

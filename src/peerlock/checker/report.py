@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from peerlock.checker.model import Model
 from peerlock.checker.search import Coverage
+from peerlock.checker.sites import Action
 from peerlock.traces.trace import Trace
 
 
@@ -23,6 +24,7 @@ class Violation:
     depth: int
     trace: Trace
     loop_from: int | None = None
+    schedule: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True)

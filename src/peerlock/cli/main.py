@@ -30,6 +30,7 @@ COMMANDS = {
     "advise": "peerlock.cli.advise:advise",
     "new": "peerlock.cli.new:new",
     "quorums": "peerlock.cli.quorums:quorums",
+    "lab": "peerlock.cli.lab:lab",
     "reproduce": "peerlock.cli.reproduce:reproduce",
 }
 

@@ -18,13 +18,62 @@ MARKS = "osD^vPX*<>"
 
 MEASURES = (
     ("messages_per_entry", "messages per entry"),
-    ("response_time", "response time"),
+    ("response_time", "response time (time units)"),
 )
+STYLES = ("-", "--", "-.", ":")
+APART = 0.02  # of the axis, between the marks of two curves: those that coincide are seen
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
-    """A column per load, a row per measure; bars show one standard deviation."""
+    """A column per load, a row per measure; whiskers show one standard deviation.
+
+    Results of one size are bars; those of several sizes are curves against the size.
+    """
     pyplot = import_pyplot()
+    if len({r.nodes for r in results}) == 1:
+        figure = bars(pyplot, results)
+    else:
+        figure = curves(pyplot, results)
+    figure.savefig(path, dpi=200)
+    pyplot.close(figure)
+
+
+def bars(pyplot: Any, results: Sequence[Result]) -> Any:
+    loads = list(dict.fromkeys(r.load for r in results))
+    names = list(dict.fromkeys(r.algorithm for r in results))
+    figure, axes = pyplot.subplots(
+        len(MEASURES),
+        len(loads),
+        figsize=(2.2 + 3.4 * len(loads), 1.6 + 0.6 * len(names)),
+        sharey=True,
+        sharex="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for column, load in enumerate(loads):
+        shown = [r for r in results if r.load == load]
+        for row, (measure, title) in enumerate(MEASURES):
+            spreads = [getattr(r, measure) for r in shown]
+            axes[row][column].barh(
+                [r.algorithm for r in shown],
+                [s.mean for s in spreads],
+                xerr=whiskers(shown, spreads),
+                color=COLOURS[0],
+                height=0.6,
+                capsize=2.5,
+            )
+            axes[row][column].set_xlabel(title)
+        axes[0][column].set_title(f"{named(load)}, {results[0].nodes} nodes")
+    axes[0][0].invert_yaxis()
+    return figure
+
+
+def whiskers(results: Sequence[Result], spreads: Sequence[Spread]) -> list[float] | None:
+    """One standard deviation; a single run has none."""
+    return [s.stdev for s in spreads] if all(r.runs > 1 for r in results) else None
+
+
+def curves(pyplot: Any, results: Sequence[Result]) -> Any:
     loads = list(dict.fromkeys(r.load for r in results))
     figure, axes = pyplot.subplots(
         len(MEASURES),
@@ -46,8 +95,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
         axes[-1][column].set_xlabel("nodes")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False)
-    figure.savefig(path, dpi=200)
-    pyplot.close(figure)
+    return figure
 
 
 def import_pyplot() -> Any:
@@ -76,21 +124,24 @@ def import_pyplot() -> Any:
 
 
 def draw(axes: Axes, results: Sequence[Result], measure: str) -> None:
-    for i, name in enumerate(dict.fromkeys(r.algorithm for r in results)):
+    names = list(dict.fromkeys(r.algorithm for r in results))
+    sizes = sorted({r.nodes for r in results})
+    reach = (sizes[-1] / sizes[0]) ** APART
+    for i, name in enumerate(names):
         line = sorted((r for r in results if r.algorithm == name), key=lambda r: r.nodes)
         spreads = [getattr(r, measure) for r in line]
         axes.errorbar(
-            [r.nodes for r in line],
+            [r.nodes * reach ** (i - (len(names) - 1) / 2) for r in line],
             [s.mean for s in spreads],
-            yerr=[s.stdev for s in spreads],
+            yerr=whiskers(line, spreads),
             label=name,
             color=COLOURS[i % len(COLOURS)],
+            linestyle=STYLES[i % len(STYLES)],
             marker=MARKS[i % len(MARKS)],
             markersize=4,
             linewidth=1.3,
             capsize=2.5,
         )
-    sizes = sorted({r.nodes for r in results})
     axes.set_xscale("log")
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()

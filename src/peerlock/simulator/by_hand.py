@@ -85,6 +85,21 @@ class ByHand:
         """The oldest message of that name that is under way from `sender` to `node`."""
         return self._land(self._find(sender, node, name))
 
+    def land(self, number: int) -> list[Effect]:
+        """The message of that number arrives; the first, if it is under way twice."""
+        flight = self.flight(number)
+        self.must_be_next(flight)
+        return self._land(flight)
+
+    def lose(self, number: int) -> None:
+        flight = self.flight(number)
+        self.flying.remove(flight)
+        self._step(Kind.LOSE, flight.receiver, flight.sender, flight.message, number)
+
+    def duplicate(self, number: int) -> None:
+        """It is under way once more, behind all that is: no step, until it arrives."""
+        self.flying.append(self.flight(number))
+
     def fire(self, node: NodeId, name: str) -> list[Effect]:
         if (node, name) not in self.timers:
             raise UsageError(f"{node} has set no timer {name}")
@@ -95,6 +110,8 @@ class ByHand:
 
     def crash(self, node: NodeId) -> None:
         """Messages on their way to it are lost, too; fences are not checked from now on."""
+        if node in self.gone:
+            raise UsageError(f"{node} has crashed already")
         self._step(Kind.CRASH, node)
         self.gone.add(node)
         self.timers = {timer for timer in self.timers if timer[0] != node}
@@ -135,17 +152,31 @@ class ByHand:
         self.peers[node].receive(sender, flight.message)
         return self._carry_out(node)
 
-    def _find(self, sender: NodeId, node: NodeId, name: str) -> Flight:
+    def flight(self, number: int) -> Flight:
+        for flight in self.flying:
+            if flight.number == number:
+                return flight
+        raise UsageError(f"message {number} is not under way")
+
+    def must_be_next(self, flight: Flight) -> None:
+        """Raises UsageError if an older message must arrive first."""
         medium = self.algorithm.medium
-        channel = [
-            f for f in self.flying if f.receiver == node and (medium or f.sender == sender)
-        ]
-        for flight in channel:
-            named = snake(type(flight.message)).upper()
-            if (flight.sender, named) == (sender, name):
-                if (self.algorithm.fifo or medium) and flight != channel[0]:
-                    first = label(channel[0].message)
-                    raise UsageError(f"{name} would overtake {first}, which FIFO forbids")
+        if not (self.algorithm.fifo or medium):
+            return
+        first = next(
+            f
+            for f in self.flying
+            if f.receiver == flight.receiver and (medium or f.sender == flight.sender)
+        )
+        if flight != first:
+            name, older = _name(flight.message), label(first.message)
+            raise UsageError(f"{name} would overtake {older}, which FIFO forbids")
+
+    def _find(self, sender: NodeId, node: NodeId, name: str) -> Flight:
+        for flight in self.flying:
+            named = flight.sender, flight.receiver, _name(flight.message)
+            if named == (sender, node, name):
+                self.must_be_next(flight)
                 return flight
         raise UsageError(f"no {name} is under way from {sender} to {node}")
 
@@ -160,7 +191,8 @@ class ByHand:
                         if to != node:
                             self._send(node, to, message)
                     if self.algorithm.medium:
-                        own = Flight(0, node, node, message, self._fences[node])
+                        number = -len(self.trace)  # no message either
+                        own = Flight(number, node, node, message, self._fences[node])
                         self.flying.append(own)
                 case Grant():
                     self._fences[node] += 1
@@ -186,3 +218,7 @@ class ByHand:
     def _note(self, kind: Kind, node: NodeId, *what: Any, **more: Any) -> None:
         step = Step(float(self._steps), kind, node, *what)
         self.trace.steps.append(replace(step, **more))
+
+
+def _name(message: Any) -> str:
+    return snake(type(message)).upper()

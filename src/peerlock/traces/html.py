@@ -18,11 +18,12 @@ from peerlock.traces.trace import Kind, Step, Trace
 TOOLS = (
     ("back", "◀", "one step back (←)"),
     ("forward", "▶", "one step on (→)"),
+    ("play", "play", "play and pause (space)"),
     ("out", "−", "smaller (−)"),
     ("in", "+", "larger (+)"),
     ("fit", "fit", "all of it (0)"),
 )
-HINT = "drag to move · wheel to zoom · ← → to step · click a message type to hide it"
+HINT = "drag to move · wheel to zoom · ← → to step · space to play · Esc to see all"
 
 
 def render(trace: Trace) -> str:

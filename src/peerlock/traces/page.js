@@ -146,7 +146,7 @@
     line.addEventListener("click", () => select(step));
   });
 
-  // Step by step: the present in bold, the future faint
+  // Step by step: the present in bold; the future is not shown
 
   let present = null;
   const cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
@@ -156,17 +156,29 @@
   cursor.classList.add("hidden");
   svg.append(cursor);
 
+  // What is drawn from the past into the future ends at the present.
+  const past = document.createElementNS("http://www.w3.org/2000/svg", "clipPath");
+  past.id = "past";
+  const shown = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  shown.setAttribute("height", full.height);
+  past.append(shown);
+  svg.append(past);
+
   function select(step) {
     present = step;
-    const past = (i) => step === null || i <= step;
+    history.replaceState(null, "", step === null ? location.pathname : `#step=${step + 1}`);
+    shown.setAttribute("width", step === null ? full.width : Number(lines[step].dataset.x) + 6);
+    const isPast = (i) => step === null || i <= step;
     lines.forEach((line, i) => {
-      line.classList.toggle("future", !past(i));
+      line.classList.toggle("future", !isPast(i));
       if (i === step) line.setAttribute("aria-current", "step");
       else line.removeAttribute("aria-current");
     });
     for (const drawn of drawings) {
       const steps = stepsOf(drawn);
-      drawn.classList.toggle("future", !past(steps[0]));
+      drawn.classList.toggle("future", !isPast(steps[0]));
+      if (step === null) drawn.removeAttribute("clip-path");
+      else drawn.setAttribute("clip-path", "url(#past)");
       drawn.classList.toggle("now", steps.includes(step));
     }
     cursor.classList.toggle("hidden", step === null);
@@ -188,6 +200,23 @@
     do step += direction;
     while (lines[step]?.classList.contains("hidden"));
     if (lines[step]) select(step);
+    return Boolean(lines[step]);
+  }
+
+  // Play: a step each 0.6 seconds, from the start if it is over
+
+  let playing = 0;
+  const playButton = document.querySelector('[data-action="play"]');
+  function pause() {
+    clearInterval(playing);
+    playing = 0;
+    playButton.textContent = "play";
+  }
+  function play() {
+    if (playing) return pause();
+    if (present === null || present === lines.length - 1) select(0);
+    playButton.textContent = "pause";
+    playing = setInterval(() => walk(1) || pause(), 600);
   }
 
   // Buttons and keys
@@ -206,6 +235,7 @@
   const actions = {
     back: () => walk(-1),
     forward: () => walk(1),
+    play,
     in: () => zoomBy(1.3),
     out: () => zoomBy(1 / 1.3),
     fit: fitAll,
@@ -219,7 +249,8 @@
     ArrowRight: actions.forward,
     Home: () => lines.length && select(0),
     End: () => lines.length && select(lines.length - 1),
-    Escape: () => select(null),
+    Escape: () => (pause(), select(null)),
+    " ": play,
     "+": actions.in,
     "-": actions.out,
     0: actions.fit,
@@ -232,4 +263,6 @@
 
   window.addEventListener("resize", show);
   readable();
+  const linked = Number(/^#step=(\d+)$/.exec(location.hash)?.[1]);
+  if (lines[linked - 1]) select(linked - 1);
 })();

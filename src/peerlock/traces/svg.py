@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from importlib.resources import files
 from math import hypot
@@ -51,6 +52,7 @@ def drawing(diagram: Diagram) -> str:
     return _svg(diagram, [], Box(0, 0, diagram.width, diagram.height))
 
 
+@cache
 def style() -> str:
     return (files(__package__) / "drawing.css").read_text("utf-8")
 

@@ -1,0 +1,381 @@
+// The page of the lab: what is chosen, the tabs, and the run by hand that they share.
+
+import { SideBySide } from "./beside.ts";
+import { button, choice, download, h, labelled } from "./dom.ts";
+import { Editor } from "./editor.ts";
+import { type Engine, Stopped, engine as start, lacking } from "./engine.ts";
+import { History } from "./history.ts";
+import type { Catalogue, Description, Run, Setup, Verdict, View } from "./protocol.ts";
+import { drawRelations } from "./relations.ts";
+import { Stage } from "./stage.ts";
+import { Tours } from "./tours.ts";
+import { Watch } from "./watch.ts";
+
+const FIRST = "ricart-agrawala";
+const TABS = { play: "Play by hand", watch: "Watch", beside: "Side by side", tours: "Stories and challenges" };
+type Tab = keyof typeof TABS;
+const SIDES = { graph: "Waiting", steps: "Steps", code: "Break it" };
+type Side = keyof typeof SIDES;
+const FORMS: [string, string][] = [["", "Download …"], [".svg", "Drawing (.svg)"], [".html", "Page to step through (.html)"], [".jsonl", "Data (.jsonl)"], [".py", "Test in Python (.py)"]];
+
+const find = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
+
+class Lab {
+  private history = new History({ algorithm: FIRST, nodes: 3, settings: {} });
+  private description: Description | null = null;
+  private view: View | null = null;
+  private tab: Tab = "play";
+  private side: Side = "graph";
+  private turn = 0; // of requests for a view: only the latest is shown
+  private readonly checker: Engine;
+  private readonly stage: Stage;
+  private readonly editor: Editor;
+  private readonly watch: Watch;
+  private readonly beside: SideBySide;
+  private readonly tours: Tours;
+  private readonly slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step", input: () => void this.go(Number(this.slider.value)) });
+  private readonly counts = h("span", { class: "faint" });
+  private readonly status = h("p", { class: "status", role: "status", "aria-live": "polite" });
+  private readonly sidebar = h("div", { class: "sidebar" });
+  private readonly panels: Record<Tab, HTMLElement>;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly catalogue: Catalogue,
+  ) {
+    this.checker = lazily(() => start("check"));
+    this.stage = new Stage({ make: (move) => void this.make(move), reorder: (at, to) => void this.reorder(at, to), say: (words) => this.say(words) });
+    const lab = this;
+    this.editor = new Editor(this.checker, {
+      get setup() {
+        const { algorithm, nodes, settings } = lab.history.setup;
+        return { algorithm, nodes, settings };
+      },
+      edited: (source) => this.edited(source),
+      found: (verdict) => this.found(verdict),
+    });
+    this.watch = new Watch(engine, () => this.history.setup, (error) => this.say(error));
+    const names = catalogue.algorithms.map((a): [string, string] => [a.name, a.name]);
+    this.beside = new SideBySide(engine, names, () => this.history.run, (error) => this.say(error));
+    this.tours = new Tours(engine, catalogue, {
+      start: (run, at) => this.begin(run, at),
+      go: (at) => this.go(at),
+      say: (error) => this.say(error),
+    });
+    this.panels = { play: this.playPanel(), watch: this.watch.element, beside: this.beside.element, tours: this.tours.element };
+    window.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => void this.open());
+  }
+
+  // What the address asks for: #run=LINK, or #algorithm=NAME or #story=NAME
+
+  async open(): Promise<void> {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    try {
+      if (asked.has("run")) {
+        if (asked.get("run") === this.view?.link) return;
+        const run = await this.engine.ask<Run>({ do: "open", link: asked.get("run") });
+        await this.begin(run, run.moves.length);
+      } else if (asked.has("story")) await this.tours.tell(asked.get("story") as string);
+      else await this.choose(asked.get("algorithm") ?? FIRST);
+    } catch (error) {
+      await this.choose(FIRST);
+      this.say(error);
+    }
+  }
+
+  private async choose(algorithm: string): Promise<void> {
+    const description = await this.engine.ask<Description>({ do: "describe", algorithm });
+    const { nodes, settings } = description.exhibit;
+    await this.begin({ algorithm, nodes, settings, moves: [] }, 0, description);
+  }
+
+  private async begin(run: Run, at: number, known?: Description): Promise<void> {
+    this.description = known ?? (await this.engine.ask<Description>({ do: "describe", algorithm: run.algorithm }));
+    const { moves, ...setup } = run;
+    this.history = new History(setup);
+    this.history.replace(moves, at);
+    this.editor.load(this.description, run.source);
+    this.beside.forget(moves.length > 0);
+    this.head();
+    if (this.tab === "tours") this.show("play");
+    await this.refresh();
+    if (this.tab !== "play") this.show(this.tab);
+  }
+
+  private async change(setup: Partial<Setup>): Promise<void> {
+    const before = this.history;
+    this.history = new History({ ...before.setup, ...setup });
+    if (!(await this.refresh())) this.history = before;
+    this.head();
+    if (this.tab !== "play") this.show(this.tab);
+  }
+
+  // Moves
+
+  private async make(move: string): Promise<void> {
+    const { moves, at } = this.history;
+    const branches = [...this.history.branches];
+    this.history.make(move);
+    if (!(await this.refresh())) Object.assign(this.history, { moves, at, branches });
+    else await this.tours.watch(this.history.run);
+  }
+
+  private async go(to: number): Promise<void> {
+    this.history.go(to);
+    await this.refresh();
+  }
+
+  private async reorder(at: number, to: number): Promise<void> {
+    try {
+      const view = await this.engine.ask<View>({ do: "move", run: this.history.run, at, to });
+      this.history.at -= 1; // so that the run as it was is kept as a branch
+      this.history.replace(view.run.moves);
+      await this.refresh();
+      if (view.dropped?.length) this.say(`No longer possible, and left out: ${view.dropped.join("; ")}`);
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  // Deliver what is under way, the oldest first, until nothing is.
+  private async settle(): Promise<void> {
+    for (let left = 200; left > 0; left -= 1) {
+      const next = this.view?.flying.find((flight) => !flight.blocked);
+      if (!next || this.view?.status.kind === "broken") return;
+      await this.make(`d${next.number}`);
+    }
+  }
+
+  private async edited(source: string | null): Promise<void> {
+    const { source: _, ...setup } = this.history.setup;
+    const next = new History(source === null ? setup : { ...setup, source });
+    await this.engine.ask<View>({ do: "play", run: next.run }); // raises, if the edit is wrong
+    this.history = next;
+    this.head();
+    await this.refresh();
+  }
+
+  private async found(verdict: Verdict): Promise<void> {
+    const { moves } = verdict;
+    if (!moves || verdict.verdict === "holds") return;
+    this.history = new History(verdict.run);
+    this.history.replace(moves, 0);
+    this.head();
+    const playing = this.history;
+    for (let at = 1; at <= moves.length; at += 1) {
+      if (this.history !== playing || playing.at !== at - 1) return; // the user went elsewhere
+      await this.go(at);
+      await new Promise((resolve) => setTimeout(resolve, 120));
+    }
+    this.aside(this.view?.status.kind === "deadlock" ? "graph" : this.side);
+    this.say(verdict.text);
+  }
+
+  // Show the run as it is now; whether that was possible.
+  private async refresh(): Promise<boolean> {
+    const turn = ++this.turn;
+    try {
+      const view = await this.engine.ask<View>({ do: "play", run: this.history.run });
+      if (turn !== this.turn) return true;
+      this.say("");
+      this.view = view;
+      this.render(view);
+      return true;
+    } catch (error) {
+      this.say(error);
+      return false;
+    }
+  }
+
+  private render(view: View): void {
+    const { moves, at } = this.history;
+    this.stage.show(view);
+    this.slider.max = String(moves.length);
+    this.slider.value = String(at);
+    const { messages, entries } = view.counts;
+    this.counts.textContent = `step ${at} of ${moves.length}; ${messages} messages, ${entries} entries`;
+    this.status.className = `status ${view.status.kind}`;
+    this.status.textContent = view.status.text || (at ? (view.told.at(-1) ?? "") : "Click a node to request.");
+    this.aside(this.side);
+    history.replaceState(null, "", `${location.search}#run=${view.link}`);
+  }
+
+  // The page
+
+  private head(): void {
+    const { algorithm, nodes, settings, source } = this.history.setup;
+    const groups = Object.entries(this.catalogue.families).map(([family, words]) =>
+      h(
+        "optgroup",
+        { label: words },
+        ...this.catalogue.algorithms.filter((a) => a.family === family).map((a) => new Option(a.name, a.name, false, a.name === algorithm)),
+      ),
+    );
+    const picker = h("select", { id: "algorithm", change: () => void this.guard(this.choose(picker.value)) }, ...groups);
+    const count = h("input", { id: "nodes", type: "number", min: 1, max: 60, value: nodes, change: () => void this.change({ nodes: Number(count.value) }) });
+    const about = this.description;
+    find("head").replaceChildren(
+      h("h1", {}, "peerlock lab"),
+      labelled("algorithm", picker),
+      labelled("nodes", count),
+      this.setting(settings),
+      source === undefined ? h("span", {}) : h("span", { class: "edited" }, "edited"),
+      h("span", { class: "space" }),
+      button("Copy link", () => void this.copy()),
+      this.downloads(),
+      h("p", { class: "about" }, h("strong", {}, about?.title ?? ""), " ", about?.verdict === "holds" ? "" : `Known to fail: ${about?.verdict}. `, h("span", { class: "faint" }, `Network: ${about?.network}.`)),
+    );
+    this.navigation();
+  }
+
+  private setting(settings: Record<string, string>): HTMLElement {
+    const takes = this.description?.setting;
+    if (!takes) return h("span", {});
+    const value = settings[takes.name] ?? takes.default;
+    const set = (chosen: string): void => void this.change({ settings: chosen ? { [takes.name]: chosen } : {} });
+    if (takes.choices.length) {
+      const known = [...new Set([...takes.choices, value])].map((kind): [string, string] => [kind, kind.startsWith("given:") ? "as in the paper" : kind]);
+      return labelled(takes.name, choice(known, value, set));
+    }
+    const field = h("input", { value, size: 8, title: takes.help, placeholder: takes.form, change: () => set(field.value) });
+    return labelled(takes.name, field);
+  }
+
+  private downloads(): HTMLElement {
+    const menu = choice(FORMS, "", (form) => {
+      menu.value = "";
+      void this.guard(this.engine.ask<{ name: string; text: string }>({ do: "export", run: this.history.run, form }).then(({ name, text }) => download(name, text)));
+    });
+    menu.id = "download";
+    menu.setAttribute("aria-label", "Download");
+    return menu;
+  }
+
+  private navigation(): void {
+    const tabs = Object.entries(TABS).map(([tab, words]) => button(words, () => this.show(tab as Tab), { role: "tab", "aria-selected": String(tab === this.tab), "data-tab": tab }));
+    const bar = h("nav", { role: "tablist", "aria-label": "What to do" }, ...tabs);
+    document.querySelector("nav")?.remove();
+    find("main").before(bar);
+    if (!find("main").hasChildNodes()) this.show(this.tab);
+  }
+
+  private show(tab: Tab): void {
+    this.tab = tab;
+    if (tab !== "watch") this.watch.pause();
+    find("main").replaceChildren(this.panels[tab]);
+    for (const shown of document.querySelectorAll("[data-tab]")) shown.setAttribute("aria-selected", String(shown.getAttribute("data-tab") === tab));
+    if (tab === "watch") void this.watch.load();
+    if (tab === "beside") void this.beside.load();
+  }
+
+  private playPanel(): HTMLElement {
+    const tools = h(
+      "div",
+      { class: "tools" },
+      button("◀ Back", () => void this.go(this.history.at - 1), { title: "one step back (←)" }),
+      button("Forward ▶", () => void this.go(this.history.at + 1), { title: "one step on (→)" }),
+      this.slider,
+      button("Deliver all", () => void this.settle()),
+      button("Start again", () => void this.go(0)),
+      this.counts,
+    );
+    const left = h("div", { class: "left" }, this.tours.banner, tools, this.status, this.stage.element, this.stage.messages);
+    return h("section", { class: "play", "aria-label": "Play by hand" }, left, this.sidebar);
+  }
+
+  private aside(side: Side): void {
+    const view = this.view;
+    if (!view) return;
+    const open = this.side;
+    this.side = side;
+    const tabs = Object.entries(SIDES).map(([name, words]) => button(words, () => this.aside(name as Side), { role: "tab", "aria-selected": String(name === side), "data-side": name }));
+    const content = { graph: () => drawRelations(view.relations, view.nodes), steps: () => this.steps(view), code: () => this.editor.element }[side]();
+    if (side === "code" && open === "code" && this.sidebar.contains(content)) return;
+    this.sidebar.replaceChildren(h("nav", { role: "tablist", "aria-label": "Beside the diagram" }, ...tabs), content);
+  }
+
+  private steps(view: View): HTMLElement {
+    const { at, branches, moves } = this.history;
+    const rows = moves.map((move, i) =>
+      h("li", { class: i >= at ? "future" : "", "aria-current": i === at - 1 ? "step" : null }, button(view.told[i] ?? `${move} …`, () => void this.go(i + 1))),
+    );
+    const others = branches.map((branch, i) => h("li", {}, button(`${branch.length} steps, ending ${branch.slice(-3).join(" ")}`, () => void this.restore(i))));
+    return h(
+      "div",
+      { class: "steps" },
+      rows.length ? h("ol", {}, ...rows) : h("p", { class: "faint" }, "Nothing has happened yet."),
+      others.length > 0 && h("h3", {}, "Branches"),
+      others.length > 0 && h("ul", {}, ...others),
+    );
+  }
+
+  private async restore(branch: number): Promise<void> {
+    this.history.restore(branch);
+    await this.refresh();
+  }
+
+  private async copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.say("The link is copied: it replays this run.");
+    } catch {
+      this.say("The address of this page is the link: it replays this run.");
+    }
+  }
+
+  private async guard(doing: Promise<unknown>): Promise<void> {
+    try {
+      await doing;
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  say(what: unknown): void {
+    if (what instanceof Stopped) return;
+    notice(what instanceof Error ? what.message : String(what), what instanceof Error);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (this.tab !== "play" || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, .cm-editor, .paper")) return;
+    if (event.key === "ArrowLeft") void this.go(this.history.at - 1);
+    if (event.key === "ArrowRight") void this.go(this.history.at + 1);
+  }
+}
+
+function notice(words: string, error = false): void {
+  const element = find("notice");
+  element.textContent = words;
+  element.classList.toggle("error", error);
+}
+
+// An engine that is started when it is first asked.
+function lazily(make: () => Engine): Engine {
+  let made: Engine | null = null;
+  const get = (): Engine => (made ??= make());
+  return {
+    get ready() {
+      return get().ready;
+    },
+    ask: (request, progress) => get().ask(request, progress),
+    stop: () => made?.stop(),
+  };
+}
+
+async function main(): Promise<void> {
+  document.body.classList.toggle("embed", new URLSearchParams(location.search).has("embed"));
+  const lack = lacking();
+  if (lack) return notice(lack, true);
+  const playing = start("play");
+  try {
+    const catalogue = await playing.ask<Catalogue>({ do: "catalogue" });
+    await new Lab(playing, catalogue).open();
+    document.body.classList.add("ready");
+  } catch (error) {
+    notice(error instanceof Error ? error.message : String(error), true);
+  }
+}
+
+void main();

@@ -1,0 +1,94 @@
+"""The page in a browser, and Python in the browser beside CPython: what needs npm.
+
+`make test-lab` installs what these need, and builds the page.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from handbook import lab
+
+from peerlock.algorithms.index import INDEX
+from peerlock.playground import answer
+from peerlock.playground.run import Run
+from tests.support.playing import random_run
+
+INSTALLED = shutil.which("node") and (lab.LAB / "node_modules" / "pyodide").exists()
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+needs_npm = pytest.mark.skipif(
+    not INSTALLED, reason="node or the packages of lab/ are not installed: make lab"
+)
+needs_page = pytest.mark.skipif(
+    not (lab.SITE / "index.html").exists(), reason="the page is not built: make lab"
+)
+needs_browser = pytest.mark.skipif(
+    not any(map(shutil.which, CHROMIUM)), reason="Chromium is not installed"
+)
+
+
+def requests() -> list[str]:
+    """For every algorithm: a run played at random, as a view and as each file."""
+    return [line for name in INDEX for line in _about(random_run(name, steps=16))]
+
+
+def _about(played: Run) -> list[str]:
+    asked = [
+        {"do": "play"},
+        *({"do": "export", "form": f} for f in (".jsonl", ".svg", ".py")),
+    ]
+    return [json.dumps({**one, "run": played.as_json()}) for one in asked]
+
+
+@pytest.mark.slow
+@needs_npm
+def test_every_algorithm_gives_the_same_bytes_in_the_browsers_python(
+    tmp_path: Path,
+) -> None:
+    lab.write_sources(tmp_path / "sources.gz")
+    asked = requests()
+    command = ["node", "test/bytes.mjs", str(tmp_path / "sources.gz")]
+    text = "\n".join(asked) + "\n"
+    done = subprocess.run(command, cwd=lab.LAB, input=text, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr[-500:]
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(asked) == 4 * len(INDEX)
+    for request, theirs in zip(asked, answers, strict=True):
+        assert theirs == answer(request), request[:200]
+
+
+@pytest.mark.slow
+@needs_npm
+@needs_page
+@needs_browser
+def test_the_page_in_a_real_browser() -> None:
+    command = ["node", "--test", "--test-reporter=tap", "test/browser.mjs"]
+    done = subprocess.run(command, cwd=lab.LAB, capture_output=True, text=True, timeout=900)
+    failed = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
+    assert done.returncode == 0, "\n".join(failed)
+
+
+@needs_npm
+def test_the_types_of_the_page_are_sound() -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("npm_")}
+    command = ["node", "node_modules/typescript/bin/tsc", "--noEmit"]
+    done = subprocess.run(
+        command, cwd=lab.LAB, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    locked = (lab.LAB / "package-lock.json").read_text()
+    assert '"resolved"' not in locked
+    assert "integrity" in locked
+
+
+def test_the_browser_gets_pure_layers_alone() -> None:
+    names = {path.relative_to(lab.SOURCES / "peerlock").parts[0] for path in lab.files()}
+    assert names == {*lab.LAYERS, "__init__.py"}
