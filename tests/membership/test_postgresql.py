@@ -153,15 +153,14 @@ async def test_nobody_is_put_out_whose_renewal_is_under_way(
     postgresql: Server, url: str
 ) -> None:
     async with members(url, 2, SHORT) as (one, two):
-        two.engine._stop_watching()  # it is silent, but for this renewal
-        renewal = psycopg.connect(postgresql.conninfo())
-        renewal.execute("UPDATE peerlock.members SET pid = pid WHERE id = %s", [two.me])
-        await asyncio.sleep(SHORT + 0.05)
-        assert ids(await one.renew()) == [one.me, two.me]
-        renewal.rollback()
-        renewal.close()
-        await asyncio.sleep(0.01)
-        await one.until(lambda: ids(one.view) == [one.me])
+        with psycopg.connect(postgresql.conninfo()) as renewal:
+            renewal.execute("UPDATE peerlock.members SET pid = pid WHERE id = %s", [two.me])
+            async with one.kept():
+                await asyncio.sleep(SHORT + 0.05)
+            assert ids(await one.renew()) == [one.me, two.me]
+            renewal.rollback()
+        while ids(await one.renew()) != [one.me]:
+            await asyncio.sleep(0.02)
 
 
 @in_time

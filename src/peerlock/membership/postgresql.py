@@ -25,7 +25,8 @@ renewed.
 one is lost, the next renewal finds the view, so renewals are the slow poll.  PostgreSQL
 does not tell when a deadline passes.  So every answer has the deadlines of all members;
 each member sets a timer for the first of them, and looks then: the first survivor at once,
-the others a little later each.  A healthy member has renewed long before.
+the others a little later each.  A healthy member has renewed long before.  To look is not
+to renew: a lease is renewed only when the host asks for it.
 
 **Numbers, and so fences, grow** as `node.numbers` says, on the server's clock: a new
 cluster begins with it, and no number is ahead of it.  A member carries the highest number
@@ -215,7 +216,7 @@ class PostgresqlEngine:
         return Joined(state.view, self._me, sent + self.lease)
 
     async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
-        state, sent = await self._renewed()
+        state, sent = await self._put_out_silent(self._token)
         self._shown = max(self._shown, state.number)
         is_in = state.me == me and self.lease is not None
         deadline = sent + (self.lease or 0) if is_in else -inf
@@ -270,9 +271,10 @@ class PostgresqlEngine:
         with suppress(ClusterError):
             await self._changed(LEAVE, (0, token), PATIENCE_TO_LEAVE)
 
-    async def _renewed(self) -> Answer:
+    async def _put_out_silent(self, renewing: str = "") -> Answer:
+        """And renew the lease of the member with this token."""
         latest = self._clock.latest(self._tolerance)
-        return await self._ask(RENEW, (self._token, latest), self._patience)
+        return await self._ask(RENEW, (renewing, latest), self._patience)
 
     async def _changed(
         self, query: str, values: tuple[object, ...], patience: float
@@ -333,18 +335,19 @@ class PostgresqlEngine:
         """
         state = answer.state
         self._clock.compare(answer, self._tolerance, state.longest)
-        if not state.me:
+        lefts = {member: left for member, *_, left in state.members}
+        if lefts.pop(self._me, None) is None:
             return
         if self._timer is not None:
             self._timer.cancel()
-        lefts = [left for member, *_, left in state.members if member != state.me]
         if lefts:
-            before_us = sum(left > 0 for i, *_, left in state.members if i < state.me)
-            delay = max(0.0, min(lefts)) + (before_us + 1) * STAGGER
-            if tried and min(lefts) <= 0:
+            before_us = sum(left > 0 for i, left in lefts.items() if i < self._me)
+            first = min(lefts.values())
+            delay = max(0.0, first) + (before_us + 1) * STAGGER
+            if tried and first <= 0:
                 delay += self._patience
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(delay, self._spawn, self._renewed)
+            self._timer = loop.call_later(delay, self._spawn, self._put_out_silent)
 
     def _noticed(self) -> None:
         self._stale = self._floor is not None
