@@ -87,12 +87,18 @@ class TaskLock(Reentrant, task_locks.Lock):
 
 
 class ThreadLock(Reentrant, thread_locks.Lock):
+    def __enter__(self) -> thread_locks.Grant:
+        again = self._deeper(thread_locks.CURRENT.thread)
+        if again is None:
+            return super().__enter__()
+        self._held.append(again)
+        return thread_locks.Grant(again)
+
     def _acquire(self, user: thread_locks.User, timeout: float) -> bool:
         again = self._deeper(user.owner)
         if again is None:
             return super()._acquire(user, timeout)
         self._held.append(again)
-        user.stands_for = again
         return True
 
     def _give_back_last(self, user: thread_locks.User | None) -> tuple[bool, bool]:

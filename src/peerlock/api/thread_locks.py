@@ -58,7 +58,6 @@ class User(grants.User):
     handle: Lock
     _gate: Any = None  # closed until it is settled
     lost: Loss | None = None  # for those that asked for it
-    stands_for: User | None = None  # the user that its thread already was
     entered = False  # of a semaphore, by `with`: the same thread releases it
 
     # Called by the node, in any thread
@@ -174,7 +173,7 @@ class Lock(grants.Handle):
         try:
             if self._acquire(user, timeout):
                 grant = new(Grant)  # like Grant(user), in half the time
-                grant._user = user.stands_for or user
+                grant._user = user
                 return grant
         except BaseException:
             self._withdraw(user)

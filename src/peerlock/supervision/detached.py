@@ -17,6 +17,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import NamedTuple
 
 from peerlock.membership.clock import now
@@ -87,7 +88,7 @@ def keep_watched(
 
 def watch(deadlines: int, command: int) -> None:
     """Kill the command when its time is over, or if the keeper ends before it has done."""
-    until = now() + LONGEST
+    until = inf  # without a lease, for as long as the keeper lives
     while True:
         left = min(max(until - now(), 0), LONGEST)
         ready, _, _ = select.select([deadlines], [], [], left)
