@@ -208,6 +208,7 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("mishra-srimani", 2, 2, ""): (1704, 6342, 25, None, None),
     ("mishra-srimani", 3, 1, ""): (55069, 305390, 48, None, None),
     ("nishio-li-manning", 2, 2, ""): (10400, 45424, 22, None, None),
+    ("nishio-li-manning-apart", 2, 1, ""): (7621, 24191, 19, None, None),
     ("ricart-agrawala-failures", 2, 2, ""): (13412, 33763, 26, None, None),
     ("maekawa-takeover", 2, 2, ""): (198, 474, 15, None, None),
     ("raymond-recovery", 2, 2, ""): (682, 1376, 17, None, None),
