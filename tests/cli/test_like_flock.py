@@ -324,6 +324,7 @@ EVERY = [
     *("check lamport", "lock x true", "list", "--version", "certs ca", "demo", "serve"),
     *("status", "show lamport", "simulate lamport", "compare lamport", "advise"),
     *("new mine", "quorums plane", "reproduce --quick --only naimi", "check-node two"),
+    *("lab --no-open", "migrate --sql"),
 ]
 
 

@@ -138,8 +138,7 @@ def test_a_mutant_is_caught_by_a_seed(
 def test_a_mutant_is_caught_by_the_test_of_its_part(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, test = mutant.caught_by.split(".")
-    caught = partial(getattr(import_module(f"tests.{module}"), test), *mutant.arguments)
+    caught = partial(found_test(mutant.caught_by), *mutant.arguments)
     caught()  # which passes without the mutant
     mutant.apply(monkeypatch)
     with pytest.raises((AssertionError, LookupError, StopIteration, ValueError)):
@@ -351,10 +350,19 @@ def fails(name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     return False
 
 
+def found_test(name: str) -> Callable[..., None]:
+    """Of another room."""
+    module, function = name.split(".")
+    (path,) = Path(__file__).parents[1].glob(f"*/{module}.py")
+    test: Callable[..., None] = getattr(
+        import_module(f"tests.{path.parent.name}.{module}"), function
+    )
+    return test
+
+
 def run_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of another file, with what pytest would give it."""
-    module, function = name.split(".")
-    test = getattr(import_module(f"tests.{module}"), function)
+    test = found_test(name)
     monkeypatch.setattr("tests.support.loops.PATIENCE", 2.0)
     given: dict[str, Callable[[], Any]] = {
         "alone": lambda: member(),
