@@ -151,7 +151,7 @@ def test_a_round_takes_a_tenth_of_the_time_at_most(monkeypatch: pytest.MonkeyPat
 
 HOLDER = """
 import sys, peerlock
-with peerlock.sync.join(sys.argv[1]) as node, node.lock("nightly/report"):
+with peerlock.sync.join(sys.argv[1], label='billing-3') as node, node.lock("nightly/report"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -183,7 +183,7 @@ def test_a_browser_shows_the_cluster_as_it_lives(
         browser.go(f"http://{server.address}/")
         held = "document.getElementById('locks').innerText.includes"
         browser.until(f"{held}('nightly/report')")
-        browser.until(f"{held}('pid {holder.pid}, fence')")
+        browser.until(f"{held}('billing-3 (pid {holder.pid}), fence')")
         browser.until("document.getElementById('count').textContent === '2'")
         happened = "document.getElementById('happened').innerText"
         for width in (390, 1366):
@@ -195,8 +195,8 @@ def test_a_browser_shows_the_cluster_as_it_lives(
                 paper = browser.value("getComputedStyle(document.body).backgroundColor")
                 assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
         os.kill(holder.pid, signal.SIGKILL)
-        browser.until(f"{happened}.includes('pid {holder.pid} left')")
-        browser.until(f"{happened}.includes('released by pid {holder.pid}')")
+        browser.until(f"{happened}.includes('billing-3 (pid {holder.pid}) left')")
+        browser.until(f"{happened}.includes('released by billing-3 (pid {holder.pid})')")
         assert browser.complaints == []
         own = f"http://{server.address}/"
         assert all(address.startswith(own) for address in browser.asked_for)
