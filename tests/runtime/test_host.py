@@ -270,6 +270,35 @@ async def test_a_connection_that_was_hung_up_while_it_was_dialled_is_closed() ->
             await host.stop()
 
 
+@on_each_loop
+async def test_a_connection_that_comes_up_just_when_a_member_leaves_is_closed() -> None:
+    """Its dialling is cancelled, and nothing else knows of it."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    other = MemoryEngine("just now", None)
+    host = Host(MemoryEngine("just now", None), Tcp("127.0.0.1", None, NEAR, None))
+    dialled: list[Connection] = []
+    connect = host.transport.connect
+
+    async def connect_and_stay(address: str, connection: Connection) -> None:
+        await connect(address, connection)
+        dialled.append(connection)
+        await asyncio.Event().wait()
+
+    host.transport.connect = connect_and_stay  # type: ignore[method-assign]
+    async with Listener(listen) as silent:
+        member = (await other.join(f"127.0.0.1:{silent.port}")).me
+        await host.start()
+        host._tell(host.presence.wanted, member)
+        await until(lambda: bool(dialled))
+        assert dialled[0].is_open
+        await host.stop()
+        assert not dialled[0].is_open
+        other.close()
+
+
 # Faults that nobody foresaw
 
 

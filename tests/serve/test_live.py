@@ -151,9 +151,10 @@ def test_a_round_takes_a_tenth_of_the_time_at_most(monkeypatch: pytest.MonkeyPat
 
 HOLDER = """
 import sys, peerlock
-with peerlock.sync.join(sys.argv[1], label='billing-3') as node, node.lock("nightly/report"):
-    print("held", flush=True)
-    sys.stdin.read()
+with peerlock.sync.join(sys.argv[1], label="billing-3") as node:
+    with node.lock("nightly/report"):
+        print("held", flush=True)
+        sys.stdin.read()
 """
 
 

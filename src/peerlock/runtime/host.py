@@ -459,15 +459,22 @@ class Host:
             if not isinstance(error, OSError | ValueError):  # an address may be invalid
                 self._fault("a member could not be dialled", error)
             reason = words(error)
+        except asyncio.CancelledError:  # this member leaves; it may be up nevertheless
+            self._drop(connection)
+            raise
         if self._dialling.get(member) is not connection:  # it was hung up meanwhile
-            self._connections.add(connection)
-            connection.end()
+            self._drop(connection)
             return
         del self._dialling[member]
         if reason:
             self._tell(self.presence.unreachable, member, reason)
         else:
             self._connected(member, connection)
+
+    def _drop(self, connection: Connection) -> None:
+        if connection.is_open:
+            self._connections.add(connection)  # until it is closed
+        connection.end()
 
     def _connected(self, member: MemberId, connection: Connection) -> None:
         self._connections.add(connection)
