@@ -25,6 +25,9 @@ LONG = (
 )
 
 SLOW = {
+    "algorithms/test_chaudhuri_91.py": (
+        "test_that_is_three_and_a_half_root_n_on_average[400]",
+    ),
     "algorithms/test_mishra_srimani_coordinator.py": (
         "test_one_node_may_fail_at_any_time[3-1-1-",
     ),
@@ -38,6 +41,14 @@ SLOW = {
     ),
     "algorithms/test_naimi_trehel_failures.py": ("test_nodes_may_fail_at_any_time[4-1-1-",),
     "algorithms/test_sanders.py": ("test_with_three_nodes_too",),
+    "checker/test_checker.py": (
+        "test_fences_that_are_really_counted_grow[nishio-li-manning-apart]",
+        "test_the_fast_search_finds_what_a_naive_one_finds[nishio-li-manning-apart-False-",
+    ),
+    "checker/test_node_schedules.py": (
+        "test_every_schedule_of_a_story_holds[newcomers]",
+        "test_every_schedule_of_a_story_holds[three]",
+    ),
     "cli/test_no_fork.py": ("test_without_its_keeper_the_command_ends_in_time[stop]",),
     "contrib/test_in_the_box.py": ("test_work_is_done_once_for_all_workers",),
     "contrib/test_recipes.py": (
