@@ -11,14 +11,28 @@ from peerlock.checker.check import check
 from tests.algorithms.mutants import MUTANTS
 from tests.support.mutants import Mutant
 
+CAUGHT = [m for m in MUTANTS if not m.harmless]
 
-@pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=str)
+# Both searches take twice as long: a sample for `make test`, all for `make test-slow`.
+SAMPLE = 5
+IN_BOTH = [
+    pytest.param(m, marks=[pytest.mark.slow] if i % SAMPLE else [])
+    for i, m in enumerate(CAUGHT)
+]
+
+
+@pytest.mark.parametrize("mutant", CAUGHT, ids=str)
 def test_a_mutant_is_caught(mutant: Mutant) -> None:
-    """By both searches, in the same way."""
+    violation = check(mutant.model(), large=None).violation
+    assert violation is not None
+    assert violation.property == mutant.verdict
+
+
+@pytest.mark.parametrize("mutant", IN_BOTH, ids=str)
+def test_both_searches_catch_it_in_the_same_way(mutant: Mutant) -> None:
     plain, arrays = (check(mutant.model(), large=large).violation for large in (None, 0))
     assert plain is not None
     assert arrays is not None
-    assert plain.property == mutant.verdict
     assert (arrays.text, arrays.depth) == (plain.text, plain.depth)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import peerlock
-from peerlock.sync import LockNode
 
 # dogpile.cache
 
@@ -189,11 +188,26 @@ def test_work_is_done_once_for_all_workers(short_path: Path) -> None:
     assert log.read_text() == "made\n"
 
 
-def test_without_workers(peerlock_node: LockNode, once_per_session: Any) -> None:
-    """By the entry point."""
+ALONE = """
+import pytest
+
+def test_alone(peerlock_node, once_per_session):
     assert once_per_session("x", lambda: [1]) == once_per_session("x", lambda: [2]) == [1]
     with peerlock_node.lock("y") as grant:
         assert not grant.is_lost
     with pytest.raises(ZeroDivisionError):
         once_per_session("fails", lambda: 1 / 0)
     assert once_per_session("fails", lambda: "then") == "then"
+"""
+
+
+def test_without_workers(short_path: Path) -> None:
+    (short_path / "conftest.py").write_text('pytest_plugins = ["peerlock.contrib.pytest"]')
+    (short_path / "test_alone.py").write_text(ALONE)
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null"]
+    command += ["--rootdir", str(short_path), "--basetemp", str(short_path / "temp")]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        command, cwd=short_path, capture_output=True, text=True, env=alone
+    )
+    assert "1 passed" in done.stdout, done.stdout

@@ -26,6 +26,7 @@ from itertools import count, islice
 from logging import CRITICAL
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import peerlock
@@ -49,6 +50,10 @@ class WorkerDied(Exception):
 
 class TaskFailed(Exception):
     """A task raised an exception that cannot travel between processes."""
+
+
+class Trace(Exception):
+    """Where a task failed in its worker, in words."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +147,14 @@ def _in_processes(
                 assert isinstance(connection, Connection)
                 worker = workers[connection]
                 try:
-                    good, result = connection.recv()
+                    result, trace = connection.recv()
                 except (EOFError, OSError):
                     workers.pop(connection).end()
                     _count_death(deaths, worker.number)
                     _start(work, workers, worker.number, worker.task)
                     continue
-                if not good:
-                    raise result
+                if trace:
+                    raise result from Trace(trace)
                 yield worker.number, result
                 if (following := next(numbered, None)) is None:
                     workers.pop(connection).end()
@@ -189,18 +194,19 @@ def _serve(connection: Connection, work: Callable[[Any], Any]) -> None:
 
 def _performed(work: Callable[[Any], Any], task: Any) -> bytes:
     try:
-        return pickle.dumps((True, work(task)))
+        return pickle.dumps((work(task), ""))
     except Exception as error:
         return _packed(error)
 
 
 def _packed(error: Exception) -> bytes:
+    trace = "".join(format_exception(error))
     try:
-        packed = pickle.dumps((False, error))
+        packed = pickle.dumps((error, trace))
         pickle.loads(packed)
         return packed
     except Exception:
-        return pickle.dumps((False, TaskFailed(f"{type(error).__name__}: {error}")))
+        return pickle.dumps((TaskFailed(f"{type(error).__name__}: {error}"), trace))
 
 
 # A Dask cluster
