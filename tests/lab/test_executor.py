@@ -141,7 +141,12 @@ def test_a_place_that_cannot_be_is_refused(
 def address() -> Iterator[str]:
     """A scheduler and two workers, in threads of this process."""
     cluster = distributed.LocalCluster(
-        2, 1, processes=False, protocol="tcp", dashboard_address=None, silence_logs=CRITICAL
+        2,
+        1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=CRITICAL,
     )
     with closing(cluster):
         yield cluster.scheduler_address

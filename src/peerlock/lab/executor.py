@@ -248,7 +248,7 @@ def _client(at_the_end: ExitStack, place: Place) -> Client:
         raise UsageError("--on needs Dask: pip install 'peerlock[dask]'") from None
     if place.workers:
         cluster = LocalCluster(
-            place.workers, 1, dashboard_address=None, silence_logs=CRITICAL
+            place.workers, 1, dashboard_address="127.0.0.1:0", silence_logs=CRITICAL
         )
         at_the_end.enter_context(closing(cluster))
         return at_the_end.enter_context(closing(Client(cluster)))
