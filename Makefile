@@ -7,6 +7,9 @@ SECONDS ?= 300
 MINUTES ?= 5
 EXTRAS := cli,dask,dogpile,etcd,fast,lab,opentelemetry,postgres,pytest,serve,tls,tooz,trio
 
+# The tests start Python some thousand times: its bytecode is kept, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     index lab test-lab reproduce soak chaos clean
 
