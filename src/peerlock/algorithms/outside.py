@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 
 from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.index import INDEX
@@ -113,6 +114,13 @@ def _complete(entry: Algorithm) -> Algorithm:
     return entry
 
 
+class FromSource(SourceFileLoader):
+    """Python's own would take bytecode of the same second for that of an edited file."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _from_file(path: Path) -> ModuleType:
     """Imported anew when it has changed: in a notebook one goes on with what one edits."""
     try:
@@ -123,7 +131,8 @@ def _from_file(path: Path) -> ModuleType:
     read = _read.get(path)
     if read and read[0] == changed:
         return read[1]
-    spec = spec_from_file_location(f"{path.stem} of {path.parent}", path)
+    name = f"{path.stem} of {path.parent}"
+    spec = spec_from_file_location(name, path, loader=FromSource(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[spec.name] = module_from_spec(spec)
