@@ -30,7 +30,6 @@ from urllib.parse import parse_qsl, unquote
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
 
-SCHEMES = ("etcd", "etcds")
 PORT = 2379
 OPTIONS = {"ca", "cert", "key", "password-file"}
 EXAMPLE = "etcd://10.0.0.5:2379,10.0.0.6:2379/prod"

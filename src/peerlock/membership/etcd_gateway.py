@@ -34,7 +34,6 @@ KEPT = 2  # connections, for the next questions
 # What is said to be gone wrong, as gRPC numbers it.
 LEASE_NOT_FOUND = 5
 PERMISSION_DENIED = 7
-EXHAUSTED = 8
 NOT_ENABLED = 9
 OUT_OF_RANGE = 11
 UNAUTHENTICATED = 16
