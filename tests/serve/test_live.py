@@ -22,8 +22,15 @@ from tests.support.serving import Server, serving
 def status(view: int = 1, lost: int = 0, answers: bool = True, **locks: Any) -> Any:
     """Of members 1 and 2; a lock is its holders, each a process id with its fence."""
     members = [
-        {"id": 1, "pid": 11, "address": None, "answers": answers, "lost": lost},
-        {"id": 2, "pid": 22, "address": "b:7", "answers": True, "lost": 0},
+        {
+            "id": 1,
+            "pid": 11,
+            "address": None,
+            "answers": answers,
+            "lost": lost,
+            "label": None,
+        },
+        {"id": 2, "pid": 22, "address": "b:7", "answers": True, "lost": 0, "label": None},
     ]
     shown = [
         {"name": name, "permits": 0, "holders": [holder(*one) for one in holders]}
@@ -77,6 +84,24 @@ def test_views_members_and_losses() -> None:
     assert told(status(answers=False), status()) == [("answers", None, 11, None)]
     (lost,) = changes(status(lost=1), status(lost=3))
     assert (lost["what"], lost["grants"], lost["pid"]) == ("lost", 2, 11)
+
+
+def test_a_member_that_no_longer_answers_keeps_its_label() -> None:
+    silent, gone = status(answers=False), status()
+    before = status(lost=2)
+    before["members"][0]["label"] = "billing-3"
+    live.remember(before, silent)
+    assert told(before, silent) == [("does not answer", None, 11, None)]
+    gone["members"] = gone["members"][1:]
+    (left,) = changes(silent, gone)
+    assert (left["what"], left["label"]) == ("left", "billing-3")
+    again = status(lost=3)
+    (answers, lost) = changes(silent, again)
+    assert (answers["what"], lost["grants"]) == ("answers", 1)
+    never = status(answers=False)
+    never["members"][0]["lost"] = None
+    live.remember(None, never)  # the first round
+    assert told(never, status(lost=5)) == [("answers", None, 11, None)]
 
 
 def test_a_watcher_is_told_and_nothing_is_asked_without_one() -> None:

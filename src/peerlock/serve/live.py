@@ -4,7 +4,8 @@ As long as a client watches, every member is asked again and again.  A round res
 times as long as the last one took, and at least REST seconds: it takes a tenth of the time
 of this process, at most.  The members are read by an engine of its own, as `peerlock
 status` does; if it does not answer, they are those of the node's view.  What changed from
-one round to the next is told as events; what begins and ends in between is not seen.
+one round to the next is told as events; what begins and ends in between is not seen.  A
+member that no longer answers keeps the label and the losses that it told last.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Census:
         told = await asyncio.gather(*(self._answer(member) for member in view.members))
         found = summed_up(view, told)
         for member, answer in zip(found["members"], told, strict=True):
-            member["lost"] = answer.get("lost", 0) if answer else 0
+            member["lost"] = answer["lost"] if answer else None
         return {**found, "me": host.node.me if host.node.member else None}
 
     async def _answer(self, member: Member) -> Status | None:
@@ -78,6 +79,15 @@ class Census:
                 return host.describe(host.node)
         told = await answer_of(member, host.engine.cluster, host.transport)
         return told if isinstance(told, dict) else None
+
+
+def remember(before: Status | None, after: Status) -> None:
+    """What a member that does not answer now has told before."""
+    told = {member["id"]: member for member in before["members"]} if before else {}
+    for member in after["members"]:
+        if not member["answers"] and member["id"] in told:
+            for key in ("label", "lost"):
+                member[key] = told[member["id"]][key]
 
 
 def changes(before: Status, after: Status) -> Iterator[Happening]:
@@ -108,7 +118,7 @@ def member_changes(before: Status, after: Status) -> Iterator[Happening]:
 def one_member(was: Status, now: Status) -> Iterator[Happening]:
     if was["answers"] != now["answers"]:
         yield {"what": "answers" if now["answers"] else "does not answer", **who(now)}
-    if was["answers"] and now["lost"] > was["lost"]:
+    if was["lost"] is not None and now["lost"] > was["lost"]:
         yield {"what": "lost", "grants": now["lost"] - was["lost"], **who(now)}
 
 
@@ -172,6 +182,7 @@ class Live:
             began = time.monotonic()
             status = await self._census.take()
             took = time.monotonic() - began
+            remember(self._last, status)
             news = [] if self._last is None else list(changes(self._last, status))
             for happening in news:
                 happening["at"] = time.time()
