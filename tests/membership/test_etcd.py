@@ -20,6 +20,7 @@ from peerlock.api.meeting import Reach
 from peerlock.core.errors import UsageError
 from peerlock.membership.clock import now
 from peerlock.membership.engine import (
+    WATCHERS,
     BetweenMachines,
     ClusterError,
     Gone,
@@ -191,10 +192,10 @@ async def test_a_crowd_that_comes_at_once_sees_the_same_views(server: Server) ->
     try:
         await asyncio.gather(*(member.join() for member in crowd))
         for member in crowd:
-            await member.until(lambda view: len(view.members) == 20)
+            await member.finds(lambda view: len(view.members) == 20)
         await asyncio.gather(*(one.engine.leave(one.me) for one in crowd[::2]))
         for member in crowd[1::2]:
-            await member.until(lambda view: len(view.members) == 10)
+            await member.finds(lambda view: len(view.members) == 10)
         agree(crowd)
         assert len({member.me for member in crowd}) == 20
     finally:
@@ -231,13 +232,13 @@ async def test_more_may_come_and_die_at_once_than_etcd_compares(
     async with more_than_etcd_compares(url) as crowd:
         await asyncio.gather(*(member.join() for member in crowd))
         for member in crowd:
-            await member.until(lambda view: len(view.members) == len(crowd))
+            await member.finds(lambda view: len(view.members) == len(crowd))
         agree(crowd)
         survivor, *others = sorted(crowd, key=lambda one: key_of(url, one))
         for member in others:
             member.die()
         server.delete_between(f"{key_of(url, survivor)}!", f"{keys_of(url)}n")
-        await survivor.until(alone(survivor))
+        await survivor.finds(alone(survivor))
         agree([survivor])
 
 
@@ -251,7 +252,7 @@ async def test_if_many_died_and_nobody_was_there_whoever_joins_puts_all_out(
     server.delete(f"{keys_of(url)}members/")
     async with members(url, 1) as late:
         assert late.me in ids(late.joined.view)
-        await late.until(alone(late))
+        await late.finds(alone(late))
 
 
 @in_time
@@ -267,8 +268,23 @@ async def test_whoever_joins_is_in_however_many_came_before_it(server: Server) -
             for _, may_go_on in waits:
                 may_go_on.set()
             await asyncio.gather(*joining)
-            view = await late.until(lambda view: len(view.members) == len(crowd) + 1)
+            view = await late.finds(lambda view: len(view.members) == len(crowd) + 1)
             assert set(ids(view)) == {late.me, *(member.me for member in crowd)}
+
+
+@in_time
+async def test_the_first_members_watch_and_the_others_renew(server: Server) -> None:
+    url = fresh(server)
+    async with members(url, WATCHERS + 2, lease=60) as crowd:
+        async with members(url, 1, lease=60) as newcomer:
+            for member in crowd[:WATCHERS]:
+                await member.until(lambda view: newcomer.me in ids(view))
+            assert not any(newcomer.me in ids(one.views[-1]) for one in crowd[WATCHERS:])
+            await crowd[-1].finds(lambda view: newcomer.me in ids(view))
+        await asyncio.gather(*(one.engine.leave(one.me) for one in crowd[:WATCHERS]))
+        await crowd[-1].finds(lambda view: crowd[0].me not in ids(view))  # it is first now
+        async with members(url, 1, lease=60) as newcomer:
+            await crowd[-1].until(lambda view: newcomer.me in ids(view))
 
 
 @in_time

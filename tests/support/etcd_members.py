@@ -75,6 +75,17 @@ class Member:
             self._something.clear()
         return self.views[-1]
 
+    async def finds(self, condition: Callable[[View], bool]) -> View:
+        """The same, of a member that need not watch, and so looks by itself."""
+        while not condition(self.views[-1]):
+            await self.look()
+        return self.views[-1]
+
+    async def look(self) -> None:
+        view = (await self.engine.renew(self.me)).view
+        if view.number > self.views[-1].number:
+            self._told(view)
+
     async def until_told_to_look(self) -> None:
         """In so many words, or by a view without it: if its last change was not answered,
         it looks again by itself, and puts out whoever has no key, be it itself."""
@@ -86,9 +97,7 @@ class Member:
         async def renew() -> None:
             while True:
                 with suppress(ClusterError):
-                    view = (await self.engine.renew(self.me)).view
-                    if view.number > self.views[-1].number:
-                        self._told(view)
+                    await self.look()
                 await asyncio.sleep(0.3)
 
         self._renewals = asyncio.create_task(renew())

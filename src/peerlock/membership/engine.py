@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from peerlock.core.errors import Error
+from peerlock.node.succession import MOST_ELDERS
 from peerlock.node.views import MemberId, View
 
 NEEDS_A_LEASE = (
@@ -76,9 +77,15 @@ class Engine(Protocol):
         """No more calls."""
 
 
+# The first members of a view hear of changes at once: the elders, which keep the homes of
+# names, and as many to come after them.  A hundred processes that wake up for every process
+# that joins or leaves would keep the holders of locks from running.
+WATCHERS = 2 * MOST_ELDERS
+
+
 @runtime_checkable
 class Watching(Protocol):
-    """An engine that hears of changes by itself.
+    """An engine that hears of changes by itself, in the first WATCHERS members at least.
 
     Its host sets `on_change` before it joins.  It is called in the event loop, at any
     time, with a newer view; or with None if something has happened that calls for a

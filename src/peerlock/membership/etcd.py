@@ -13,8 +13,9 @@ in any case; of many dead, too, some are put out, and the rest by the next view.
 that leaves changes the view and removes its key in one transaction.  When a lease runs out,
 etcd removes the member's key, and a survivor, which watches, writes the view without it:
 the transaction compares that the key is really gone, so no member is removed whose lease
-etcd has not let expire.  All survivors see the key go; the first in the view acts at once,
-the others a little later each, if it has not.
+etcd has not let expire.  The first WATCHERS members watch.  They see the key go; the first
+of them acts at once, the others a little later each, if it has not.  All other members find
+it gone when they renew.
 
 **etcd before 3.5.13 takes leases away too early**: a leader that was stopped, or stuck, and
 goes on, revokes through the new leader whatever would have expired on itself.  So there, a
@@ -82,6 +83,7 @@ from peerlock.core.errors import UsageError
 from peerlock.membership.clock import now
 from peerlock.membership.engine import (
     NEEDS_A_LEASE,
+    WATCHERS,
     ClusterError,
     Gone,
     Joined,
@@ -151,6 +153,7 @@ class EtcdEngine:
         self._gone_since: dict[MemberId, float] = {}
         self._hasty = True  # etcd takes leases away too early
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watches = False
         self._burying = False
         self._comparing = False
 
@@ -182,8 +185,8 @@ class EtcdEngine:
         self._shown = state.view.number
         self._heard = self._missed = state.revision
         self._gone.clear()
-        self._burying = self._comparing = False
-        self._spawn(self._watch())
+        self._watches = self._burying = self._comparing = False
+        self._watch_if_first(state)
         return Joined(state.view, self._me, deadline)
 
     async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
@@ -208,6 +211,7 @@ class EtcdEngine:
         view = snapshot.state.view
         self._shown = max(self._shown, view.number)
         self._mind_the_watch(snapshot.state)
+        self._watch_if_first(snapshot.state)
         deadline = sent + ttl if me in snapshot.state.leases else -inf
         return Renewed(view, deadline, view.number != found, trouble)
 
@@ -437,6 +441,12 @@ class EtcdEngine:
 
     # Watching
 
+    def _watch_if_first(self, state: State) -> None:
+        first = [member.id for member in state.view.members[:WATCHERS]]
+        if not self._watches and self._me in first:
+            self._watches = True
+            self._spawn(self._watch())
+
     async def _watch(self) -> None:
         pause = RETRY
         while True:
@@ -493,7 +503,7 @@ class EtcdEngine:
 
     def _mind_the_watch(self, state: State) -> None:
         """If it has not told by now what a renewal found a while ago, begin another."""
-        if self._missed > self._heard:
+        if self._watches and self._missed > self._heard:
             self._heard = self._missed
             self._gateway.hang_up()
         self._missed = state.revision

@@ -21,7 +21,8 @@ new time.  If it was set back, the deadlines are brought back, too.  What this d
 cover: a process that joins right after the clock was set forward, before the others have
 renewed.
 
-**Changes are heard of** by `LISTEN`: a notification leads to a question for the view.  If
+**Changes are heard of** by `LISTEN`: in the first WATCHERS members, a notification leads to
+a question for the view; all others see a change when they renew.  If
 one is lost, the next renewal finds the view, so renewals are the slow poll.  PostgreSQL
 does not tell when a deadline passes.  So every answer has the deadlines of all members;
 each member sets a timer for the first of them, and looks then: the first survivor at once,
@@ -71,6 +72,7 @@ import msgspec
 from peerlock.membership import clock
 from peerlock.membership.engine import (
     NEEDS_A_LEASE,
+    WATCHERS,
     ClusterError,
     Gone,
     Joined,
@@ -191,6 +193,7 @@ class PostgresqlEngine:
         self._clock = ServersClock()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watches = False  # as the first members do
         self._stale = self._reading = False  # a newer view was announced; is being read
 
     # The interface
@@ -336,6 +339,7 @@ class PostgresqlEngine:
         state = answer.state
         self._clock.compare(answer, self._tolerance, state.longest)
         lefts = {member: left for member, *_, left in state.members}
+        self._watches = self._me in list(lefts)[:WATCHERS]
         if lefts.pop(self._me, None) is None:
             return
         if self._timer is not None:
@@ -350,7 +354,7 @@ class PostgresqlEngine:
             self._timer = loop.call_later(delay, self._spawn, self._put_out_silent)
 
     def _noticed(self) -> None:
-        self._stale = self._floor is not None
+        self._stale = self._watches and self._floor is not None
         if self._stale and not self._reading:
             self._reading = True
             self._spawn(self._newest)

@@ -96,8 +96,8 @@ class Engine:
         """Decide now; the answer is called when it has arrived."""
         before = self.table.view.number
         answer = self._decide(process, question)
-        if self.table.view.number > before and self.cluster.watching:
-            self._tell_all(self.table.view)
+        if self.table.view.number > before:
+            self._tell_watchers(self.table.view)
         return answer
 
     def _decide(self, process: Process, question: Question) -> Answer:
@@ -142,8 +142,8 @@ class Engine:
         """Between machines this is not known."""
         return not self.cluster.between_machines and self.cluster.everyone[member.id].dead
 
-    def _tell_all(self, view: View) -> None:
-        for member in view.members:
+    def _tell_watchers(self, view: View) -> None:
+        for member in view.members[: self.cluster.watchers]:
             process = self.cluster.everyone[member.id]
             heard = partial(process.heard, view)
             self.cluster.after(self.cluster.faults.engine_delay(process), process, heard)
@@ -155,7 +155,9 @@ class Cluster:
         self.rng = Random(story.seed)
         self._clocks = Random(f"clocks {story.seed}")
         self.between_machines = self._clocks.random() < 0.5
-        self.watching = self.between_machines and self._clocks.random() < 0.5
+        watching = self.between_machines and self._clocks.random() < 0.5
+        # The first members are told of changes, sometimes fewer than there are elders.
+        self.watchers = self._clocks.choice((1, 2, 8)) if watching else 0
         # Clocks run at different rates.
         self.skewed = self.between_machines and self._clocks.random() < 0.5
         self.splits = self._clocks.random() < 0.3  # a batch becomes several frames

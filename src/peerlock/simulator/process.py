@@ -89,7 +89,7 @@ class Process:
             self.node,
             self.wall,
             LEASE,
-            watching=cluster.watching,
+            watching=cluster.watchers > 0,
             between_machines=cluster.between_machines,
         )
 
