@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.node import circles, homes, links, turnstile
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Entry, Homes, Wish
 from peerlock.node.links import Link
-from peerlock.node.locks import OPEN, Lock, Slot, Stage, State, Waiter
+from peerlock.node.locks import OPEN, Lock, Stage, State, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.node import Node
 from peerlock.node.succession import Succession
@@ -809,14 +810,15 @@ def rests_for_ever(patch: Patch) -> None:
 
 
 def handed_over_for_ever(patch: Patch) -> None:
-    def room(self: Turnstile, lock: Lock, shared: bool) -> Slot | None:
-        for slot in lock.slots:
-            fits = slot.shared == shared and (shared or not slot.users)
-            if slot.here and slot.started and fits:
-                return slot
-        return None
+    patch.setattr(Turnstile, "_is_in_time", lambda self, slot: True)
 
-    patch.setattr(Turnstile, "_room", room)
+
+def readers_pass_a_waiting_writer(patch: Patch) -> None:
+    patch.setattr(ReadersWriters, "others_may_wait", False)
+
+
+def old_readers_join_at_once(patch: Patch) -> None:
+    patch.setattr(Turnstile, "_others_wait", lambda self, lock: False)
 
 
 def last_come_first_served(patch: Patch) -> None:
@@ -1076,6 +1078,16 @@ MUTANTS = (
         "a lock is handed over without bound",
         handed_over_for_ever,
         "test_turnstile.test_a_lock_is_handed_over_a_bounded_number_of_times",
+    ),
+    Mutant(
+        "readers pass a writer that waits elsewhere",
+        readers_pass_a_waiting_writer,
+        "test_turnstile.test_a_reader_joins_readers_however_late_if_nobody_else_asks",
+    ),
+    Mutant(
+        "a reader from before the epoch joins the readers that are in",
+        old_readers_join_at_once,
+        "test_turnstile.test_a_reader_from_before_the_epoch_does_not_overtake_an_older_writer",
     ),
     Mutant(
         "the last local user to come is the first",

@@ -127,6 +127,46 @@ def test_a_writer_never_goes_in_by_a_readers_grant(leaves: str) -> None:
     assert not world[1].take("x", User(LOCK))
 
 
+def test_a_reader_joins_readers_however_late_if_nobody_else_asks() -> None:
+    world = World(2, hand_overs=2)
+    world.use(1, 2)
+    first = world.get(1, wanted=READ)
+    for _ in range(4):
+        world.pass_time(1)
+        world.get(1, wanted=READ)
+    writer = world.wait(2)
+    late = world.wait(1, wanted=READ)
+    assert first.holds and not writer.holds and not late.holds
+
+
+def test_a_reader_joins_readers_that_have_entered_again() -> None:
+    world = World(3)
+    world.get(1, wanted=READ)
+    world.get(3, wanted=READ)  # a newcomer: the circle is formed anew
+    world.pass_time(1)
+    world.get(1, wanted=READ)
+
+
+def test_a_reader_from_before_the_epoch_does_not_overtake_an_older_writer() -> None:
+    world = World(5)
+    readers = [world.get(member, wanted=READ) for member in (1, 3)]
+    world.use(2, 4, wanted=READ)
+    writer = world.wait(2)
+    between, late = (world.wait(member, wanted=READ) for member in (4, 3))
+    before, newcomer = world.lock(3).epoch, world.ask(5, wanted=READ)
+    world.carry(lambda: world.lock(3).epoch != before and world.lock(3).slots[0].here)
+    world.slow.add((2, 3))  # the writer's request in the new epoch is delayed there
+    world.settle()
+    assert world.lock(3).running and not late.holds
+    world.hasten(2, 3)
+    world.settle()
+    for reader in readers:
+        world.finish(reader)
+    assert writer.holds
+    world.finish(writer)
+    assert all(user.holds for user in (between, late, newcomer))
+
+
 # Giving up
 
 

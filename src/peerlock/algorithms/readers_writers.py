@@ -52,6 +52,10 @@ class ReadersWriters(RicartAgrawala):
         super().release()
         self.reading = False
 
+    @property
+    def others_may_wait(self) -> bool:
+        return self.reply_deferred != 0
+
     def ask_everyone(self) -> None:
         self.broadcast(Request(self.our_sequence_number, self.reading))
 

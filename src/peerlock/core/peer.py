@@ -222,6 +222,11 @@ class Peer(ABC):
 
     # State
 
+    @property
+    def others_may_wait(self) -> bool:
+        """For what this node holds; an algorithm that knows its waiters can deny it."""
+        return True
+
     def others(self) -> Iterator[NodeId]:
         return (j for j in self.members if j != self.me)
 

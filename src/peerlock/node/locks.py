@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
+from math import inf
 from typing import Any, NoReturn
 
 from peerlock.core.peer import NodeId, Peer
@@ -105,6 +106,7 @@ class Slot:
         "asking",
         "broadcast",
         "here",
+        "joinable",
         "left",
         "only",
         "peer",
@@ -128,6 +130,7 @@ class Slot:
         self.started = False  # since its grant, users may be granted
         self.left = 0  # how many more it may let in before others get their turn
         self.until = 0.0  # and until when
+        self.joinable = -inf  # by readers that have asked later than this
         self.resting = False  # just released, for others: not to be asked in this turn
 
     def grant(self) -> None:

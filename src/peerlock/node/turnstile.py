@@ -8,6 +8,9 @@
 - When a bound is reached, the peer releases, and requests again only a turn later: in
   between, the node has received the requests of others.
 - Local users acquire the lock in the order in which they came.
+- A reader joins the readers that are in by its node's peer, however late it comes, as long
+  as the peer knows of no request of another node.  It may not know yet of those that were
+  waiting when the epoch began; if there are any, only readers that come later join.
 - In a new epoch, what is held is requested again first (`enter`); the node requests for its
   waiters when it is its turn, or when all members may (`node/circles.py`).
 """
@@ -216,8 +219,14 @@ class Turnstile:
                 slot = next(slots)
                 self._request(slot, holder.demand.shared)
                 slot.started = True  # and nothing left: waiters must request
+                if slot.shared and self._others_wait(lock):
+                    slot.joinable = self._clock()
             holder.slot = slot
             slot.users += 1
+
+    def _others_wait(self, lock: Lock) -> bool:
+        """Since before this epoch."""
+        return any(member != self._mail.me for member in lock.order[lock.entering :])
 
     def turn(self) -> None:
         """All that was at hand is done: let go of what nobody came back for."""
@@ -293,6 +302,7 @@ class Turnstile:
         for slot in lock.slots:
             if slot.here and not slot.started:
                 slot.started = True
+                slot.joinable = -inf
                 slot.left = self._knobs.hand_overs
                 slot.until = min(self._clock() + self._knobs.hand_over_time, self.deadline)
 
@@ -305,7 +315,7 @@ class Turnstile:
                 continue
             if lock.switching:
                 return
-            slot = self._room(lock, waiter.demand.shared)
+            slot = self._room(lock, waiter)
             if slot is None or not self._fences.left or self._clock() >= self.deadline:
                 return
             waiters.popleft()
@@ -326,20 +336,31 @@ class Turnstile:
             lock.agreed = waiter.demand
         return True
 
-    def _room(self, lock: Lock, shared: bool) -> Slot | None:
+    def _room(self, lock: Lock, waiter: Waiter) -> Slot | None:
+        shared = waiter.demand.shared
         for slot in lock.slots:
-            if slot.here and slot.left and slot.shared == shared:
-                if slot.users and not shared:
-                    continue
-                # The first user after a grant is granted, however late it is.
-                if slot.left == self._knobs.hand_overs or self._clock() < slot.until:
-                    return slot
+            if not slot.here or slot.shared != shared or (slot.users and not shared):
+                continue
+            if self._is_in_time(slot) or self._may_join(lock, slot, waiter):
+                return slot
         return None
+
+    def _is_in_time(self, slot: Slot) -> bool:
+        """The first user after a grant is granted, however late it is."""
+        hand_overs = self._knobs.hand_overs
+        return slot.left == hand_overs or (slot.left > 0 and self._clock() < slot.until)
+
+    @staticmethod
+    def _may_join(lock: Lock, slot: Slot, waiter: Waiter) -> bool:
+        """A reader the readers."""
+        if not slot.users or not lock.running or waiter.asked_at <= slot.joinable:
+            return False
+        return not slot.peer.others_may_wait
 
     def _let_in(self, lock: Lock, waiter: Waiter, slot: Slot) -> None:
         if slot.left < self._knobs.hand_overs:
             self._statistics.handed_over += 1
-        slot.left -= 1
+        slot.left = max(0, slot.left - 1)
         slot.users += 1
         waiter.fence = self._fences.next()
         waiter.state = HOLDING
