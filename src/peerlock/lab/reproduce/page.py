@@ -27,6 +27,18 @@ are compared.
 
 Each item names the words that it tests; what no paper says is left out."""
 
+NOT_REPRODUCED = """\
+## What is not reproduced, and why
+
+- Chaudhuri and Edward's Figure 1 shows the groups of 16 nodes, and no figures. The groups
+  are compared under §3.1, and the same network plays in Figure 2.
+- The survey's Fig. 1 is a listing. `suzuki-kasami` follows it, and is checked in all
+  schedules.
+- Delays in seconds, and speeds of machines: no paper measured any.
+- Proofs. What they prove is checked in all schedules of small sizes: see
+  [what was checked](checked.md).
+- What the papers say about algorithms that they only cite, without a figure or a bound."""
+
 
 def page(findings: Sequence[Finding], figures: str | None = None) -> str:
     """In Markdown; `figures` is the folder of the drawings, seen from the page."""
@@ -46,6 +58,7 @@ def page(findings: Sequence[Finding], figures: str | None = None) -> str:
     if differing:
         parts.append("## Where they disagree, and why")
         parts += list(_reasons(differing))
+    parts.append(NOT_REPRODUCED)
     return "\n\n".join(parts) + "\n"
 
 
