@@ -131,22 +131,13 @@ def read_diary(diary: list[list[Any]]) -> tuple[list[Fault], dict[str, float], f
     return faults, deaths, calm
 
 
-AT_ONCE = 0.1  # seconds
-
-
 class Reader:
-    """Of one process's history.
-
-    A worker's node is in a thread of its own.  When it has joined again, it lets users in,
-    and a moment later the new lease is written down: until then a grant may look as if it
-    had come after the end of the old one.
-    """
+    """Of one process's history."""
 
     def __init__(self, life: Life) -> None:
         self._life = life
         self._deadline = inf
         self._open: dict[tuple[str, int], Held] = {}
-        self._early: list[tuple[Held, float]] = []  # over before their lease was noted
 
     def read(self, path: Path) -> None:
         for what, at, *more in lines(path):
@@ -157,8 +148,6 @@ class Reader:
     def _over(self, held: Held, at: float) -> None:
         held.deadline = self._deadline
         held.until = min(at, self._deadline, self._life.died)
-        if self._deadline < held.since:
-            self._early.append((held, at))
         self._open.pop((held.name, held.fence), None)
 
     def _start(self, at: float, pid: int) -> None:
@@ -172,10 +161,6 @@ class Reader:
 
     def _lease(self, at: float, deadline: float) -> None:
         self._deadline = deadline
-        early, self._early = self._early, []
-        for held, ended in early:
-            if at - held.since < AT_ONCE:
-                self._over(held, ended)
 
     def _view(self, at: float, *standing: Any) -> None:
         """For who looks into the files."""

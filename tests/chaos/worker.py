@@ -21,6 +21,7 @@ from typing import Any
 import peerlock
 from peerlock.api.loops import new_event_loop
 from peerlock.api.tasks import Grant, Lock, LockNode
+from peerlock.node.node import Node
 from tests.chaos.store import Client
 
 PATIENCE = 60.0
@@ -98,7 +99,7 @@ class Worker:
         reach = peerlock.Reach(certificates=self.task.certificates)
         while True:
             node = peerlock.join(self.task.cluster, lease=self.task.lease, reach=reach)
-            node.host.on_renewal = lambda deadline: self.note("lease", deadline)
+            self._note_leases(node.host.node)
             try:
                 self.node = await node
                 break
@@ -106,6 +107,16 @@ class Worker:
                 self.note("outside", str(error))
                 await asyncio.sleep(0.2)
         self.note("joined", self.node.host.engine.lease)
+
+    def _note_leases(self, node: Node) -> None:
+        """Before the node grants anything under them, in whichever thread."""
+
+        def noted(deadline: float) -> None:
+            self.note("lease", deadline)
+            renewed(deadline)
+
+        renewed = node.renewed
+        node.renewed = noted  # type: ignore[method-assign]
 
     async def _watch_ourselves(self) -> None:
         """Who is late because the machine is busy is not to blame for it."""

@@ -177,18 +177,19 @@ def test_a_grant_ends_with_its_holders_lease_or_life(tmp_path: Path) -> None:
     assert [life.died for life in history.lives.values()] == [inf, 7.0, inf]
 
 
-def test_a_grant_belongs_to_a_lease_that_is_noted_a_moment_later(tmp_path: Path) -> None:
+def test_a_grant_belongs_to_the_lease_that_was_noted_before_it(tmp_path: Path) -> None:
     (tmp_path / "store.jsonl").write_text("")
     (tmp_path / "nemesis.jsonl").write_text("")
-    told = '["start", 0.5, 1]\n["lease", 1.0, 4.0]\n["ask", 3.0, 0, "x"]\n'
-    told += '["grant", 6.0, 0, "x", 1, "exclusive"]\n["free", 6.01, "x", 1]\n'
-    (tmp_path / "host1.1#1.jsonl").write_text(told + '["lease", 6.02, 9.0]\n')
-    (tmp_path / "host2.1#2.jsonl").write_text(told + '["lease", 7.0, 9.0]\n')
+    begun = '["start", 0.5, 1]\n["lease", 1.0, 4.0]\n["ask", 3.0, 0, "x"]\n'
+    grant = '["grant", 6.0, 0, "x", 1, "exclusive"]\n["free", 6.01, "x", 1]\n'
+    lease = '["lease", 5.99, 9.0]\n'
+    (tmp_path / "host1.1#1.jsonl").write_text(begun + lease + grant)
+    (tmp_path / "host2.1#2.jsonl").write_text(begun + grant + lease)
 
-    soon, late = read(tmp_path).held
+    under, without = read(tmp_path).held
 
-    assert (soon.until, soon.deadline) == (6.01, 9.0)
-    assert (late.until, late.deadline) == (4.0, 4.0)
+    assert (under.until, under.deadline) == (6.01, 9.0)
+    assert (without.until, without.deadline) == (4.0, 4.0)
 
 
 def test_the_summary_names_what_is_wrong() -> None:
