@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import peerlock
+from tests.support.recipes import blocks
 
 # dogpile.cache
 
@@ -63,20 +64,14 @@ def test_the_mutex_of_dogpile(cluster: str) -> None:
 # ASGI
 
 
-def test_an_application_has_a_node_from_start_to_end(cluster: str) -> None:
+def test_an_application_has_a_node_from_start_to_end(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("starlette", reason="starlette is missing")
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import PlainTextResponse
-    from starlette.routing import Route
-
-    from peerlock.contrib.asgi import lifespan
-
-    async def fence(request: Request) -> PlainTextResponse:
-        async with request.state.peerlock.lock("x") as grant:
-            return PlainTextResponse(str(grant.fence))
-
-    app = Starlette(routes=[Route("/", fence)], lifespan=lifespan(cluster, label="web"))
+    monkeypatch.setenv("PEERLOCK_CLUSTER", cluster)
+    shop: dict[str, Any] = {}
+    exec(blocks("asgi")["shop.py"], shop)
+    app = shop["app"]
     sent = asyncio.run(asked_twice(app))
     bodies = [int(m["body"]) for m in sent if m["type"] == "http.response.body"]
     assert len(bodies) == 2 and bodies[0] < bodies[1]

@@ -16,17 +16,10 @@ from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "docs" / "recipes"
+from tests.support.recipes import PAGES, blocks
+
 PATIENCE = 60.0
 Process = subprocess.Popen[str]
-
-
-def blocks(page: str) -> dict[str, str]:
-    """The code on a page, by the name in its first line."""
-    text = (PAGES / f"{page}.md").read_text()
-    found = re.findall(r"^```python\n# (.*?)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert found, page
-    return dict(found)
 
 
 def needs(*modules: str) -> None:
