@@ -14,8 +14,8 @@ and beside PostgreSQL's advisory locks.
      an etcd older than 3.5.13, whose leases end too early, we wait for two of them;
      PostgreSQL sees the end of a dead process's connection, and needs no lease, as long as
      that process's machine lives
-  f  from a change of the members to the moment at which the last of them goes on:
-     somebody joins, somebody leaves, with 3, 10, 30 and 100 members
+
+What it costs that members come and go is measured by bench.scale.
 
 peerlock: TCP with mutual TLS, members kept by etcd, or by PostgreSQL.  etcd: its lock
 service under a lease,
@@ -26,28 +26,21 @@ locks of a session, over one connection that stays, from psycopg; one server.
 
 In b and c there is also a bare byte over a Unix socket, one way, between two processes that
 have slept for as long: nothing can be handed over faster on that machine.
-
-In f, 3 and 10 members are processes.  30 and 100 are in one process (3 and 10 again, to
-compare) and share its event loop: their time is the work of all of them together, which
-machines would share.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import count
-from math import log, nan
-from multiprocessing.connection import Connection
+from math import nan
 from pathlib import Path
 from random import uniform
 from statistics import median, quantiles
@@ -67,10 +60,7 @@ HOST = "127.0.0.1"
 LEASE = 2.0
 LONG = 60.0
 WAITS = 0.3  # how long somebody has been waiting when a holder is killed
-IN_PROCESSES = (3, 10)
-SIZES = (3, 10, 30, 100)
 AIM = 10  # times etcd's lock
-MANY = 300  # connections to PostgreSQL: one for each member
 
 Values = dict[str, float]
 names = count(1)
@@ -253,121 +243,6 @@ MEASURES = {
 }
 
 
-# f
-
-
-async def all_go_on(nodes: list[peerlock.LockNode], number: int) -> float:
-    """When the last of these does, in a view numbered so or higher."""
-    for node in nodes:
-        pure = node.host.node
-        while not (pure.running and pure.view.number >= number):
-            await asyncio.sleep(0.0005)
-    return time.monotonic()
-
-
-async def in_one_process(address: str, size: int, tries: int) -> list[Values]:
-    """So many members, and one more who comes and goes."""
-    found = []
-    async with AsyncExitStack() as stack:
-        nodes = [
-            await stack.enter_async_context(ours(address, LONG)) for _ in range(size - 1)
-        ]
-        await all_go_on(nodes, nodes[-1].host.node.view.number)
-        for _ in range(tries):
-            began = time.monotonic()
-            async with ours(address, LONG) as late:
-                joined = await all_go_on([*nodes, late], late.host.node.view.number)
-                number, left = late.host.node.view.number, time.monotonic()
-            gone = await all_go_on(nodes, number + 1)
-            found.append(
-                {"joins, ms": 1e3 * (joined - began), "leaves, ms": 1e3 * (gone - left)}
-            )
-    return found
-
-
-async def look_on(pipe: Connection, address: str) -> None:
-    """A member that says when it goes on in a view, as soon as it is asked."""
-    loop = asyncio.get_running_loop()
-    async with ours(address, LONG) as node:
-        pipe.send(node.host.node.view.number)
-        while (number := await loop.run_in_executor(None, pipe.recv)) is not None:
-            pipe.send(await all_go_on([node], number))
-
-
-def member_of_many(pipe: Connection, address: str) -> None:
-    asyncio.run(look_on(pipe, address))
-
-
-class Onlookers:
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.pipes: list[Connection] = []
-        self.processes: list[Any] = []
-
-    def add(self) -> int:
-        """One more; the number of the view in which it came."""
-        context = multiprocessing.get_context("spawn")
-        mine, its = context.Pipe()
-        process = context.Process(target=member_of_many, args=(its, self.address))
-        process.start()
-        self.pipes.append(mine)
-        self.processes.append(process)
-        return int(mine.recv())
-
-    def all_go_on(self, number: int) -> float:
-        for pipe in self.pipes:
-            pipe.send(number)
-        return max(float(pipe.recv()) for pipe in self.pipes)
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.join()
-
-
-async def in_processes(address: str, size: int, tries: int) -> list[Values]:
-    found = []
-    onlookers = Onlookers(address)
-    loop = asyncio.get_running_loop()
-
-    async def others_go_on(number: int) -> float:
-        return await loop.run_in_executor(None, onlookers.all_go_on, number)
-
-    try:
-        for _ in range(size - 1):
-            last = await loop.run_in_executor(None, onlookers.add)
-        await others_go_on(last)
-        for _ in range(tries):
-            began = time.monotonic()
-            async with ours(address, LONG) as late:
-                number = late.host.node.view.number
-                joined = max(await others_go_on(number), await all_go_on([late], number))
-                going = asyncio.create_task(others_go_on(number + 1))
-                await asyncio.sleep(0.05)
-                left = time.monotonic()
-            gone = await going
-            found.append(
-                {"joins, ms": 1e3 * (joined - began), "leaves, ms": 1e3 * (gone - left)}
-            )
-    finally:
-        onlookers.end()
-    return found
-
-
-def view_changes(rival: Rival, quick: bool) -> dict[str, list[Values]]:
-    tries = 3 if quick else 10
-    found: dict[str, list[Values]] = {}
-    for size in IN_PROCESSES:
-        progress(f"f, {rival.where}: {size} processes")
-        found[f"{size} processes"] = asyncio.run(in_processes(rival.address(), size, tries))
-    for size in SIZES[: 3 if quick else 4]:
-        progress(f"f, {rival.where}: {size} members in one process")
-        made = asyncio.run(in_one_process(rival.address(), size, tries))
-        found[f"{size} in one process"] = made
-    progress("")
-    return found
-
-
 # The whole run
 
 
@@ -385,9 +260,7 @@ def main() -> None:
         rivals = [*with_etcd(one, certificates, options.loop)]
         rivals += with_etcd(three, certificates, options.loop)
         try:
-            address = stack.enter_context(
-                postgresql_server("-c", f"max_connections={MANY}")
-            )
+            address = stack.enter_context(postgresql_server())
             rivals += with_postgresql(address, certificates, options.loop)
         except NotHere as what:
             print(f"without PostgreSQL, which is not here: {what}")
@@ -400,11 +273,6 @@ def main() -> None:
             if letter in options.only:
                 report[letter] = measured(letter, measure, rivals, options)
                 show(letter, measure, rivals, report[letter])
-        for rival in rivals if "f" in options.only else ():
-            if rival.connect is ours and rival.where != label(three):
-                found = view_changes(rival, options.quick)
-                report[f"f, {rival.where}"] = found
-                show_view_changes(rival.where, found)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
@@ -449,7 +317,7 @@ def asked_for() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="short, and less sure")
-    parser.add_argument("--only", type=lambda t: t.split(","), default=[*MEASURES, "f"])
+    parser.add_argument("--only", type=lambda t: t.split(","), default=list(MEASURES))
     parser.add_argument("--loop", choices=("asyncio", "uvloop"), default="asyncio")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
@@ -508,17 +376,6 @@ def table(title: str, columns: dict[str, str], runs: dict[str, list[Values]]) ->
             middle = median(values)
             print(f"{middle:16{form}}{min(values):11{form}}{max(values):11{form}}", end="")
         print(flush=True)
-
-
-def show_view_changes(where: str, runs: dict[str, list[Values]]) -> None:
-    columns = {"joins, ms": ",.1f", "leaves, ms": ",.1f"}
-    table(f"f  until the last member goes on in a new view: {where}", columns, runs)
-    together = {int(who.split()[0]): found for who, found in runs.items() if "one" in who}
-    (least, most) = min(together), max(together)
-    for what in columns:
-        small, large = (median(r[what] for r in together[n]) for n in (least, most))
-        power = log(large / small) / log(most / least)
-        print(f"   {what.split(',')[0]}: grows as N^{power:.2f} in one process")
 
 
 def progress(text: str) -> None:
