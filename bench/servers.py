@@ -45,7 +45,7 @@ def redis() -> Iterator[str]:
 
 
 @contextmanager
-def postgresql(*options: str) -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     """It refuses to be run by root, and is then run by the user that its package made."""
     places = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))
     path = os.pathsep.join([*reversed(places), os.environ.get("PATH", "")])
@@ -67,7 +67,6 @@ def postgresql(*options: str) -> Iterator[str]:
         )
         port = free_port()
         command = [postgres, "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", folder]
-        command += options
         address = f"postgresql://bench@127.0.0.1:{port}/postgres"
         with running(command, lambda: speaks_sql(address), user, folder):
             yield address
