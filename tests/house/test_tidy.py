@@ -118,6 +118,40 @@ def test_every_folder_is_a_layer_that_is_known() -> None:
     assert {layer_of(path) for path in SOURCES} - {""} <= set(LAYERS)
 
 
+# Class names that are defined more than once, and why.  An algorithm's file has the words
+# of its paper (REQUEST, TOKEN, a node's state), and no other file imports them; what
+# `peerlock new` writes is such a file.
+FORMS = {"api/task_locks.py", "api/thread_locks.py", "contrib/trio.py"}
+NODES = {"api/tasks.py", "api/threads.py", "contrib/trio.py"}
+TWICE = {
+    # The public API in its three forms: for tasks, for threads, for trio.
+    "Grant": FORMS,
+    "Lock": {*FORMS, "node/locks.py"},  # and what a node keeps of one
+    "LockNode": NODES,
+    "User": FORMS,
+    # Public names of packages that are used apart.
+    "Network": {"checker/model.py", "simulator/network.py"},
+    "Violation": {"checker/report.py", "simulator/judge.py"},
+}
+
+
+def has_words_of_its_own(path: Path) -> bool:
+    """A paper's words, or those of the skeleton of an algorithm."""
+    is_algorithm = layer_of(path) == "algorithms" and "\nENTRIES" in path.read_text()
+    return is_algorithm or path == PACKAGE / "lab" / "skeleton.py"
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    places: dict[str, set[str]] = {}
+    for path in SOURCES:
+        if not has_words_of_its_own(path):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    place = str(path.relative_to(PACKAGE))
+                    places.setdefault(node.name, set()).add(place)
+    assert {name: found for name, found in places.items() if len(found) > 1} == TWICE
+
+
 TESTS = ROOT / "tests"
 BESIDE_LAYERS = {"chaos", "golden", "house", "support", "transcripts"}
 

@@ -23,7 +23,7 @@ PROBE = 0.05
 WAITING = State.WAITING  # slow to look up before Python 3.12
 
 
-class User(Waiter):
+class BaseUser(Waiter):
     """A task or a thread that waits for a lock, and then holds it."""
 
     # What every grant sets.  One is made for each, and slots make that a quarter faster.
@@ -82,14 +82,14 @@ class User(Waiter):
             raise self._error
 
 
-class Grant:
+class BaseGrant:
     """The right to be in the critical section, until it is released or lost."""
 
     __slots__ = ("_user",)
 
-    _user: User
+    _user: BaseUser
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: BaseUser) -> None:
         self._user = user
 
     def __repr__(self) -> str:
@@ -151,7 +151,7 @@ class Handle(Public):
     def _release_user(self, user: Any) -> None:
         raise NotImplementedError
 
-    def _has_lost(self, user: User) -> bool:
+    def _has_lost(self, user: BaseUser) -> bool:
         if user.state is State.HOLDING:
             try:
                 self._host.step(self._pure.check_lease)
@@ -162,11 +162,11 @@ class Handle(Public):
 
     # Steps of the node
 
-    def _ask(self, user: User) -> None:
+    def _ask(self, user: BaseUser) -> None:
         self._host.must_be_in()
         self._pure.acquire(self._name, user)
 
-    def _give_back(self, user: User) -> bool:
+    def _give_back(self, user: BaseUser) -> bool:
         """Whether it was held until now; otherwise it was lost."""
         if user.state is State.HOLDING:
             self._pure.check_lease()
@@ -175,12 +175,12 @@ class Handle(Public):
         self._pure.release(user)
         return True
 
-    def _withdraw(self, user: User) -> None:
+    def _withdraw(self, user: BaseUser) -> None:
         """It is no longer wanted, in whatever state it is."""
         if self._host.step(self._drop, user):
             self._driver.after_step()
 
-    def _drop(self, user: User) -> bool:
+    def _drop(self, user: BaseUser) -> bool:
         if user.state is not State.HOLDING:
             return self._pure.give_up(user)
         self._pure.release(user)
@@ -188,7 +188,7 @@ class Handle(Public):
 
     # In the node's loop
 
-    def _probe(self, user: User) -> None:
+    def _probe(self, user: BaseUser) -> None:
         """Probe whether others hold it.  Repeated, because a new view discards answers."""
         if user.state is State.WAITING:
             with self._guard:
