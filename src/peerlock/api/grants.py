@@ -15,6 +15,7 @@ from peerlock.node.terms import Demand
 
 if TYPE_CHECKING:
     from peerlock.api.driver import Driver
+    from peerlock.runtime.host import Host
 
 # How long a caller that does not want to wait waits for a lock that seems free, before it
 # probes again.
@@ -123,6 +124,15 @@ class Public:
 
     def __dir__(self) -> list[str]:
         return dir(type(self))
+
+
+def shown_node(host: Host) -> str:
+    """The repr of a node; the name of its cluster may be a secret."""
+    try:
+        host.must_be_in()
+    except ClusterError:
+        return "<peerlock node, not in a cluster>"
+    return f"<peerlock node, member {host.node.me}>"
 
 
 class Handle(Public):

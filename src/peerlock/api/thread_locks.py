@@ -117,7 +117,8 @@ class Lock(grants.Handle):
 
     def __repr__(self) -> str:
         state = "locked" if self.locked() else "unlocked"
-        return f"<{state} peerlock.sync.Lock object {self._name!r} at {id(self):#x}>"
+        kind = "peerlock.sync semaphore" if self._demand.permits else "peerlock.sync.Lock"
+        return f"<{state} {kind} object {self._name!r} at {id(self):#x}>"
 
     def locked(self) -> bool:
         """Whether it is held through this object; `holder()` asks the cluster."""

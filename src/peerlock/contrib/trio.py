@@ -194,6 +194,9 @@ class LockNode(grants.Public):
         self._node = node
         self._token = trio.lowlevel.current_trio_token()
 
+    def __repr__(self) -> str:
+        return repr(self._node)
+
     def lock(
         self,
         name: str | bytes,
