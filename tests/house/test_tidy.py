@@ -170,6 +170,38 @@ def test_no_test_imports_from_another() -> None:
         assert not found, path
 
 
+# ARCHITECTURE.md
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def exists(named: str) -> bool:
+    """A path from the root or from the package; a file without one is in some layer."""
+    if "/" not in named:
+        return (ROOT / named).exists() or any(PACKAGE.rglob(named))
+    places = (ROOT, ROOT / "src", PACKAGE)
+    return any((p / named).exists() or (p / f"{named}.py").exists() for p in places)
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    named = re.findall(r"`([\w./-]+\.(?:py|md)|\w+/[\w/]+)`", ARCHITECTURE)
+    assert len(named) > 50
+    missing = [name for name in named if not name.startswith("out/") and not exists(name)]
+    assert not missing
+
+
+def test_the_architecture_names_every_room() -> None:
+    for layer in LAYERS:
+        assert re.search(rf"^\| `{layer}` \|", ARCHITECTURE, re.MULTILINE), layer
+    beside = re.search(r"^Beside `src/peerlock`.*?\n\n", ARCHITECTURE, re.M | re.S)
+    assert beside is not None
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    tops = {line.split("/")[0] for line in tracked.stdout.splitlines() if "/" in line}
+    tops = {top for top in tops if not top.startswith(".")} - {"src"}
+    for room in tops | BESIDE_LAYERS:
+        assert f"`{room}`" in beside[0], room
+
+
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
 def test_every_algorithm_opens_with_its_card(entry: object) -> None:
     shown = card(entry)  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ def examples() -> dict[str, Frame]:
         "Hello": Hello(VERSION, "cluster", 7),
         "Seen": Seen(VIEW),
         "Ask": Ask(VERSION, "cluster"),
-        "Told": StatusTold({"locks": [{"name": "x", "holders": []}]}),
+        "StatusTold": StatusTold({"locks": [{"name": "x", "holders": []}]}),
         "Refusal": Refusal(VERSION, "busy"),
         "Batch": batch(),
     }
