@@ -2,26 +2,81 @@
 
 SLOW: they take several seconds each.  `make test-slow` has them, `make test` has not.
 LONG: real servers, real processes, whole searches.  `make test-quick` has none of them, and
-of a test with many parameters only the first cases; `make test` has all.
+of a test with many parameters only the first case; `make test` has all.  An entry is how
+the names of files or tests begin.
 """
 
-QUICK_CASES = 2
+QUICK_CASES = 1
 
 LONG = (
+    "algorithms/test_chaudhuri_91.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_chaudhuri_95.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_chaudhuri_edward.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_chaudhuri_edward.py::test_without_the_count_order_does_not_help",
+    "algorithms/test_helary_plouzeau_raynal.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_kakugawa.py::test_four_nodes_of_a_group_of_seven_need_sanders_correction",
+    "algorithms/test_kakugawa.py::test_one_permit_makes_it_maekawas",
+    "algorithms/test_maekawa_takeover.py::test_they_may_fail_one_after_the_other_until_one_is_left",
+    "algorithms/test_majority.py::test_with_an_odd_number_of_nodes_the_two_are_the_same",
+    "algorithms/test_mishra_srimani_bounded.py::test_one_node_may_fail_at_any_time",
+    "algorithms/test_mishra_srimani_bounded.py::test_with_requests_without_end_there_is_an_end_of_states",
+    "algorithms/test_mizuno_neilsen_rao.py::test_it_holds_with_these_agreements",
+    "algorithms/test_museum.py::test_the_listing_of_tr869_is_safe_and_overtakes_too_often",
+    "algorithms/test_naimi_trehel_failures.py::test_nobody_waits_for_ever_with_requests_without_end",
+    "algorithms/test_nishio_li_manning.py::test_a_node_that_never_comes_back_stops_it_if_it_had_the_token",
+    "algorithms/test_nishio_li_manning.py::test_fences_grow_though_tokens_are_made_anew",
+    "algorithms/test_nishio_li_manning.py::test_it_holds_with_losses_and_early_time_outs",
+    "algorithms/test_ricart_agrawala_bounded.py::test_twice_is_as_in_the_unbounded_algorithm",
+    "algorithms/test_ricart_agrawala_failures.py::test_way_d_needs_its_time_unless_messages_stay_in_order",
+    "algorithms/test_ricart_agrawala_failures.py::test_ways_a_to_d_give_a_number_that_is_high_enough",
+    "algorithms/test_ricart_agrawala_implicit.py::test_it_holds_in_every_schedule_that_a_bound_allows",
+    "algorithms/test_ricart_agrawala_insertion.py::test_in_order_that_takes_two_new_nodes",
+    "algorithms/test_ricart_agrawala_insertion.py::test_nodes_may_come_and_go",
+    "algorithms/test_ricart_agrawala_priority.py::test_in_order_the_bound_of_the_appendix_does_not_depend_on_steps",
+    "algorithms/test_ricart_agrawala_priority.py::test_three_nodes_that_ask_twice",
+    "algorithms/test_ricart_agrawala_token.py::test_a_node_that_everyone_knows_to_wait_waits_for_each_other_once",
+    "algorithms/test_ricart_agrawala_token.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_sanders.py::test_with_maekawas_sets_it_has_maekawas_states",
+    "algorithms/test_sanders.py::test_with_two_nodes_it_holds_exactly_if_the_structure_excludes",
+    "algorithms/test_singhal_dynamic.py::test_three_halves_if_it_is_chance_whether_the_holder_comes_first",
+    "algorithms/test_singhal_heuristic.py::test_it_holds_with_the_pinned_counts",
+    "algorithms/test_suzuki_kasami_bounded.py::test_in_order_it_holds_too",
+    "algorithms/test_suzuki_kasami_bounded.py::test_it_holds_when_the_requests_of_several_rounds_overtake_one_another",
+    "algorithms/test_suzuki_kasami_bounded.py::test_the_same_states_as_without_bound_before_a_round_is_over",
     "api/test_processes.py",
+    "checker/test_checker.py::test_tr869_listing_keeps_the_bound_in_order",
     "checker/test_node_schedules.py",
+    "cli/test_cli.py::test_quorums_are_described",
     "cli/test_like_flock.py",
     "cli/test_lock_cli.py",
     "house/test_chaos.py",
     "house/test_docs.py",
     "lab/test_own_algorithm.py",
     "lab/test_reproduce.py",
+    "lab/test_voting.py::test_the_least_load_by_brute_force",
+    "lab/test_voting.py::test_trials_of_votes_are_told",
     "membership/test_etcd",
+    "membership/test_postgresql_back.py::test_a_directory_that_was_copied_back_is_noticed",
+    "node/test_fences.py::test_seeds_with_blocks_that_run_out_all_the_time",
+    "node/test_trouble.py::test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_name",
+    "quorums/test_quorum_analyses.py::test_availability_is_drawn",
+    "quorums/test_quorum_analyses.py::test_counting_by_brute_force",
+    "quorums/test_quorum_analyses.py::test_it_is_told_in_words",
+    "quorums/test_quorum_analyses.py::test_most_disjoint_by_brute_force",
+    "quorums/test_quorums.py::test_any_two_quorums_meet_and_each_holds_its_node",
+    "quorums/test_quorums.py::test_minimal_by_brute_force",
+    "quorums/test_quorums.py::test_resilience_by_brute_force",
+    "quorums/test_quorums.py::test_symmetric_by_brute_force",
+    "runtime/test_strangers.py::test_a_member_who_talks_nonsense_crashes_nobody",
     "runtime/test_tcp.py",
     "serve/test_live.py",
     "serve/test_other_languages.py",
     "serve/test_serve.py",
     "simulator/test_cluster.py",
+    "simulator/test_random_runs.py::test_maekawa_1985_deadlocks_now_and_then",
+    "simulator/test_simulator.py::test_of_a_long_run_that_went_wrong_the_end_is_kept",
+    "simulator/test_simulator.py::test_the_same_seed_gives_the_same_trace_whatever_the_hash_seed",
+    "traces/test_traces.py::test_svg_is_well_formed_whatever_a_note_says",
 )
 
 SLOW = {

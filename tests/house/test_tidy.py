@@ -274,3 +274,21 @@ def test_the_targets_on_a_page_exist(page: Path) -> None:
 def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         assert link.startswith("https://") or (page.parent / link).exists(), link
+
+
+PROMISES = (ROOT / "docs" / "promises.md").read_text()
+
+
+def test_every_promise_names_the_tests_that_show_it() -> None:
+    promised, _, rest = PROMISES.partition("## Not promised")
+    promises = re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE | re.DOTALL)
+    shown = dict(re.findall(r"^\| (.+?) \| (.*`\w+/test_.*) \|$", rest, re.MULTILINE))
+    assert {" ".join(promise.split()) for promise in promises} <= set(shown)
+
+
+def test_the_tests_that_the_promises_name_exist() -> None:
+    named = re.findall(r"`(\w+/test_\w+\.py)(?:::(\w+))?`", PROMISES)
+    assert len(named) > 50
+    for file, test in named:
+        text = (TESTS / file).read_text()
+        assert f"def {test}(" in text or f"def {test}[" in text or not test, test
