@@ -22,12 +22,12 @@ import click
 
 from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, WorkerDied, as_done
-from peerlock.simulator.cluster import Cluster, Outcome, Story
+from peerlock.simulator.cluster import Cluster, ClusterStory, StoryOutcome
 
 CHUNK = 5  # seeds that a worker process takes at one go
 EVERY = 30.0  # seconds between two words on how it goes
 
-Results = list[tuple[int, Outcome | str]]
+Results = list[tuple[int, StoryOutcome | str]]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Totals:
     happened: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str]] = field(default_factory=list)
 
-    def add(self, seed: int, result: Outcome | str) -> None:
+    def add(self, seed: int, result: StoryOutcome | str) -> None:
         self.seeds += 1
         if isinstance(result, str):
             self.failures.append((seed, result))
@@ -65,10 +65,10 @@ class Totals:
             yield f"{times:>12,}  {what}"
 
 
-def attempt(seed: int) -> tuple[int, Outcome | str]:
+def attempt(seed: int) -> tuple[int, StoryOutcome | str]:
     """One run; a text if it failed, whatever the failure is."""
     try:
-        return seed, Cluster(Story(seed)).run()
+        return seed, Cluster(ClusterStory(seed)).run()
     except Exception as error:
         return seed, f"{type(error).__name__}: {error}"
 
@@ -125,7 +125,7 @@ def main(seeds: int, first: int, seed: int | None, log: bool, place: Place) -> N
         if seed is None:
             soak(first, seeds, totals, place)
         else:
-            totals.add(seed, Cluster(Story(seed), click.echo if log else None).run())
+            totals.add(seed, Cluster(ClusterStory(seed), click.echo if log else None).run())
     except KeyboardInterrupt:
         interrupted = True
         click.echo("interrupted; so far:", err=True)

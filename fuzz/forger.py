@@ -9,7 +9,7 @@ from fuzz.source import Source
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.fences import COUNT_BITS
 from peerlock.node.terms import Demand, Terms
-from peerlock.node.wire import MESSAGES, Batch, Epoch, Report, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, ToPeer
 
 NAMES = ("x", "y", "z", "", "\x00", "ü" * 300)
 SERVING = [entry for entry in CATALOGUE if entry.serves]
@@ -84,7 +84,7 @@ MAKERS: dict[Any, Callable[[Source], Any]] = {
     Demand: forged_demand,
     Terms: forged_terms,
     Epoch: forged_epoch,
-    Report: lambda source: Report(*forged_fields(source, Report)),
+    NameReport: lambda source: NameReport(*forged_fields(source, NameReport)),
 }
 
 

@@ -20,7 +20,7 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand, settle
-from peerlock.node.views import Member, View, must_be_possible
+from peerlock.node.views import Member, View, must_be_a_view
 from peerlock.node.wire import (
     Batch,
     Epoch,
@@ -209,7 +209,7 @@ class World:
                 if isinstance(frame, Batch):
                     site.node.receive(sender, frame)
                 elif isinstance(frame, Seen):
-                    must_be_possible(frame.view)
+                    must_be_a_view(frame.view)
                     self.show(site, frame.view)
             link = site.node._mail._links.get(FORGER)
             site.forged = link._received if link else 0

@@ -13,7 +13,16 @@ from fuzz.source import Source
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, View
 from peerlock.node.wire import MESSAGES, Batch, Epoch, Open, ToPeer
-from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
+from peerlock.runtime.codec import (
+    VERSION,
+    Ask,
+    Frame,
+    Hello,
+    Refusal,
+    Seen,
+    StatusTold,
+    encode,
+)
 
 LIVES = 60
 
@@ -25,7 +34,7 @@ def frames() -> Iterator[bytes]:
         Refusal(VERSION, "busy"),
         Seen(view),
         Ask(VERSION, "cluster"),
-        Told({"locks": [], "members": {"1": None, "2": 0.5}}),
+        StatusTold({"locks": [], "members": {"1": None, "2": 0.5}}),
         Batch(1, 3, 1, 0, 0, 0, (Open(3, "x", Demand("", 2, False), 0.5),)),
     ]
     yield from (WHOLE + encode(frame) for frame in firsts)

@@ -14,7 +14,7 @@ from peerlock.core.peer import NodeId
 from peerlock.lab.compare import compare
 from peerlock.lab.executor import HERE, Place, in_order
 from peerlock.simulator.experiment import Experiment, Result
-from peerlock.simulator.load import Heavy, Run
+from peerlock.simulator.load import Heavy, LoadRun
 from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
 from peerlock.traces.trace import Kind
 
@@ -66,7 +66,7 @@ class Watching(Heavy):
 
     most: int
 
-    def left(self, run: Run, node: NodeId) -> None:
+    def left(self, run: LoadRun, node: NodeId) -> None:
         super().left(run, node)
         assert isinstance(run, Simulation)
         _, *peers = run._peers  # private, but this run is our own

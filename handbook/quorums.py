@@ -8,7 +8,7 @@ from handbook.book import Book, inline
 from handbook.figures import COLOURS, figure, finished, legend
 from handbook.markdown import console, prose, table
 from peerlock.cli.quorums import KINDS as ALL_KINDS
-from peerlock.lab.load import optimal_load
+from peerlock.lab.least_load import optimal_load
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.availability import availability
 from peerlock.quorums.bicoteries import KINDS as BICOTERIES

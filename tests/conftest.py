@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from peerlock.membership.memory import CLUSTERS
 from peerlock.membership.place import VARIABLE
@@ -33,6 +34,11 @@ __all__ = [  # fixtures
 ]
 
 EVERYTHING = 10_000  # tests, and more
+
+# An example may take long on a busy machine, which is not an error of what is tested.
+UNHURRIED = [HealthCheck.too_slow]
+settings.register_profile("unhurried", deadline=None, suppress_health_check=UNHURRIED)
+settings.load_profile("unhurried")
 
 # Who is started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -43,7 +43,7 @@ LONG = 60.0  # seconds of a lease that does not end during a test
 CROWD = 8
 
 
-class Process:
+class EngineUser:
     """An engine, and what the host of a node does with it."""
 
     def __init__(self, engine: Engine) -> None:
@@ -111,10 +111,10 @@ class EngineSuite:
         """A new engine for a cluster of this name, which may be new, too."""
         raise NotImplementedError
 
-    def process(self, cluster: str, lease: float | None = LONG) -> Process:
+    def process(self, cluster: str, lease: float | None = LONG) -> EngineUser:
         engine = self.engine(cluster, lease)
         self._open.callback(engine.close)
-        return Process(engine)
+        return EngineUser(engine)
 
     # Members and views
 
@@ -262,7 +262,7 @@ class EngineSuite:
     async def test_a_process_that_ends_without_leaving_is_out_after_its_lease(self) -> None:
         one = await self.process(name := fresh(), self.lease).join()
         engine = self.engine(name, self.lease)
-        dead = await Process(engine).join()
+        dead = await EngineUser(engine).join()
         await one.renew()
         engine.close()
         while dead.me in ids(one.view):

@@ -19,7 +19,7 @@ from peerlock.algorithms.agrawal_el_abbadi import (
 from peerlock.algorithms.maekawa import Inquire, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Down, Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Down, Enter, NodeId, RemoteError, Send
 from peerlock.quorums.tree_quorums import (
     children,
     parent,
@@ -235,7 +235,7 @@ def test_it_enters_when_all_permit() -> None:
     peer.receive(2, Permission(1))
     assert peer.drain() == []
     peer.receive(1, Permission(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_it_yields_what_it_has_unless_it_is_inside() -> None:
@@ -246,7 +246,7 @@ def test_it_yields_what_it_has_unless_it_is_inside() -> None:
     for other in (1, 2):
         peer.receive(other, Permission(1))
     peer.receive(2, Inquire())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_it_goes_on_with_another_quorum_when_a_member_is_down() -> None:
@@ -256,9 +256,9 @@ def test_it_goes_on_with_another_quorum_when_a_member_is_down() -> None:
     peer.receive(1, Down())
     assert peer.drain() == [Send(3, Request(1)), Send(6, Request(1))]
     for other in (2, 3, 6):
-        assert Grant() not in peer.drain()
+        assert Enter() not in peer.drain()
         peer.receive(other, Permission(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     told = [e.to for e in peer.drain() if isinstance(e, Send) and e.message == Relinquish()]
     assert told == [2, 3, 6]
@@ -270,7 +270,7 @@ def test_the_permission_of_a_node_that_went_down_later_stays_good() -> None:
     peer.receive(1, Down())
     assert peer.drain() == []
     peer.receive(2, Permission(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(2, Relinquish())]
 
@@ -281,7 +281,7 @@ def test_it_may_enter_as_soon_as_it_need_not_wait_for_the_one_that_is_down() -> 
     peer.acquire()
     assert peer.drain() == [Send(1, Request(1))]
     peer.receive(1, Down())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_without_a_quorum_nobody_enters() -> None:
@@ -290,7 +290,7 @@ def test_without_a_quorum_nobody_enters() -> None:
     peer.receive(2, Down())
     peer.receive(3, Down())
     assert peer.no_quorum
-    assert Grant() not in peer.drain()
+    assert Enter() not in peer.drain()
 
 
 def test_a_node_is_down_once() -> None:

@@ -11,7 +11,7 @@ from peerlock.algorithms.lamport import Lamport, Release, Reply, Request
 from peerlock.algorithms.maekawa import Failed, Inquire, Locked, Maekawa, Relinquish
 from peerlock.algorithms.naimi_trehel import NaimiTrehel, Token
 from peerlock.algorithms.raymond import Raymond
-from peerlock.core.peer import Broadcast, Grant, NodeId, Peer, Send, snake
+from peerlock.core.peer import Broadcast, Enter, NodeId, Peer, Send, snake
 from peerlock.core.topology import topology
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -108,7 +108,7 @@ def test_lamport_enters_only_when_everyone_has_replied() -> None:
     peer.receive(3, Request(1))  # (1, 3) is later than (1, 1)
     assert peer.drain() == [Send(3, Reply())]
     peer.receive(3, Reply())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_lamport_waits_for_the_release_of_an_earlier_request() -> None:
@@ -116,9 +116,9 @@ def test_lamport_waits_for_the_release_of_an_earlier_request() -> None:
     peer.acquire()
     peer.receive(1, Request(1))  # a tie, which the lower node wins
     peer.receive(1, Reply())
-    assert Grant() not in peer.drain()
+    assert Enter() not in peer.drain()
     peer.receive(1, Release())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_a_request_after_another_has_a_later_time() -> None:
@@ -237,7 +237,7 @@ def test_an_inquire_that_comes_inside_is_answered_by_the_release() -> None:
     _, a, b = peer.quorum
     receive(peer, a, "Locked")
     receive(peer, b, "Locked")
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     receive(peer, a, "Inquire")
     assert peer.drain() == []
     peer.release()

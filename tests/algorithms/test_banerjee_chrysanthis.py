@@ -16,7 +16,7 @@ from peerlock.algorithms.chaudhuri_edward import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.counts import light_entries
@@ -71,7 +71,7 @@ def test_the_queue_is_copied_to_the_token_and_its_rear_announced() -> None:
     collector.acquire()
     for j in (4, 2):
         collector.receive(j, Request((j,), 0))
-    assert collector.drain() == [Grant()]
+    assert collector.drain() == [Enter()]
     collector.release()
     news, token = Broadcast(LrCollector(1, 2)), Send(4, Token((4, 2), 1))
     assert collector.drain() == [news, token]
@@ -82,7 +82,7 @@ def test_the_token_is_passed_in_the_order_of_its_queue() -> None:
     node.acquire()
     node.receive(1, Token((4, 2, 3), 1))
     node.release()
-    assert node.drain()[1:] == [Grant(), Send(2, Token((2, 3), 1))]
+    assert node.drain()[1:] == [Enter(), Send(2, Token((2, 3), 1))]
 
 
 def test_the_last_one_repeats_the_process_with_its_own_queue() -> None:

@@ -13,7 +13,7 @@ from peerlock.algorithms.bouabdallah_laforest import (
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.bits import bits
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 
 THREE = (1, 2, 3)
@@ -45,13 +45,13 @@ def asking_again() -> BouabdallahLaforest:
 def test_whoever_has_the_control_token_and_all_others_enters_at_once() -> None:
     peer = BouabdallahLaforest(1, THREE)
     peer.acquire_for(BOTH)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_tokens_in_the_control_token_are_taken() -> None:
     peer = waiting()
     peer.receive(1, Control((HERE, HERE)))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     assert peer.asked == ((2, 1), (2, 1))
 
 
@@ -60,7 +60,7 @@ def test_the_last_one_is_inquired_of_for_the_rest() -> None:
     peer.receive(1, Control(((3, 7), HERE)))
     assert peer.drain() == [Send(3, Inquire(1, 7))]
     peer.receive(3, Token(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_nobody_keeps_the_control_token_while_it_waits() -> None:
@@ -87,7 +87,7 @@ def test_a_token_goes_to_the_heir_at_the_exit() -> None:
     peer = waiting(FIRST)
     peer.receive(1, Control((HERE, HERE)))
     peer.receive(3, Inquire(1, 1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(3, Token(1))]
 

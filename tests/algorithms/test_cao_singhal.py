@@ -11,7 +11,7 @@ from peerlock.algorithms.cao_singhal import (
     Transfer,
 )
 from peerlock.algorithms.maekawa import Relinquish, Request
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.quorums.constructions import KINDS, grid
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -93,7 +93,7 @@ def test_senseless_messages_are_refused(sender: int, message: object) -> None:
 def test_the_lock_is_handed_on_by_the_leaving_node() -> None:
     peer = asking()
     peer.receive(3, Locked(3, 1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.receive(2, Transfer(5, 4))
     peer.release()
     assert peer.drain() == [
@@ -116,7 +116,7 @@ def test_a_transfer_may_come_before_its_locked() -> None:
     peer = asking()
     peer.receive(3, Transfer(7, 4))
     peer.receive(4, Locked(3, 7))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert Send(4, Locked(3, 8)) in peer.drain()
 

@@ -6,7 +6,7 @@ from peerlock.algorithms.chandy_misra import Ask, AskFork, Bottle, ChandyMisra, 
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.bits import bits
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.traces.trace import Kind
@@ -21,7 +21,7 @@ FIRST, SECOND, BOTH = bits((1,)), bits((2,)), bits((1, 2))
 def test_whoever_has_all_bottles_drinks_at_once() -> None:
     peer = ChandyMisra(1, TWO)
     peer.acquire_for(BOTH)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_whoever_lacks_some_asks_for_these_and_for_the_fork() -> None:
@@ -42,7 +42,7 @@ def test_a_bottle_that_is_drunk_from_is_given_at_the_exit() -> None:
     peer = ChandyMisra(1, TWO)
     peer.acquire_for(FIRST)
     peer.receive(2, Ask(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(2, Bottle(1))]
 
@@ -84,7 +84,7 @@ def test_a_clean_fork_is_kept_until_its_node_has_eaten() -> None:
     peer.receive(1, AskFork())
     assert peer.drain() == []
     peer.receive(1, Bottle(1))
-    assert peer.drain() == [Grant(), Send(1, Fork())]
+    assert peer.drain() == [Enter(), Send(1, Fork())]
 
 
 @pytest.mark.parametrize("message", [Fork(), Bottle(1), Bottle(3), Ask(9)], ids=str)

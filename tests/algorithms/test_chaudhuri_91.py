@@ -19,7 +19,7 @@ from peerlock.algorithms.chaudhuri_91 import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.chaudhuri import enter_and_leave, peers, the_home
@@ -179,7 +179,7 @@ def test_the_privilege_goes_round_the_row() -> None:
     node.receive(8, Privilege(2, (1, 0, 2), ()))
     node.release()
     passed_on = Send(7, Privilege(2, (1, 0, 2), ()))
-    assert node.drain() == [Send(7, Request(0)), Grant(), passed_on]
+    assert node.drain() == [Send(7, Request(0)), Enter(), passed_on]
 
 
 def test_it_takes_the_calls_along_that_it_finds() -> None:

@@ -24,7 +24,7 @@ from peerlock.algorithms.chaudhuri_edward_listing import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Violation
@@ -178,7 +178,7 @@ def test_who_leaves_forwards_the_token_to_the_next_in_its_queue() -> None:
     first.release()
     assert first.drain() == [
         Send(1, Request((4,), 0)),
-        Grant(),
+        Enter(),
         Send(7, Token((7,), 1)),
     ]
 
@@ -224,7 +224,7 @@ def test_a_queue_is_served_up_to_the_link_node_that_wants_in() -> None:
     link.receive(1, Token((2,), 1))
     assert list(tokens(link.drain())) == [Send(5, Token((5, 2), 1))]
     link.receive(5, Token((2,), 1))
-    assert link.drain() == [Grant()]
+    assert link.drain() == [Enter()]
     link.release()
     assert link.drain() == [*news((5, 8), LrCollector(2, 8)), Send(8, Token((8,), 2))]
 
@@ -290,7 +290,7 @@ def test_a_collector_that_is_replaced_hands_over_its_queue(told_by: str) -> None
         assert last.drain() == [Send(1, Request((4,), 2))]
     else:
         last.receive(1, Token((7, 1), 2))
-        assert last.drain() == [Send(1, Request((4,), 2)), Grant()]
+        assert last.drain() == [Send(1, Request((4,), 2)), Enter()]
     assert last.lrq == ()
 
 

@@ -18,7 +18,7 @@ from peerlock.algorithms.chaudhuri_karaata import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.counts import light_entries
@@ -129,7 +129,7 @@ def test_the_token_goes_where_it_was_asked_for_when_it_is_not_in_use() -> None:
     corner = peer(1)
     corner.acquire()
     corner.receive(5, Request(5))
-    assert corner.drain() == [Grant()]
+    assert corner.drain() == [Enter()]
     corner.release()
     assert corner.drain() == [Send(5, Token())]
 
@@ -139,7 +139,7 @@ def test_a_release_is_sent_back_to_the_corner() -> None:
     asker.acquire()
     asker.receive(7, Permit(8))
     asker.release()
-    assert asker.drain()[1:] == [Grant(), Send(7, Release(8))]
+    assert asker.drain()[1:] == [Enter(), Send(7, Release(8))]
 
 
 def test_a_request_may_overtake_the_release_before_it() -> None:

@@ -8,7 +8,7 @@ from peerlock.algorithms.dijkstra_ring import AGAIN, DijkstraRing, State
 from peerlock.checker.model import model
 from peerlock.checker.stabilisation import convergence
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Grant, Send, SetTimer
+from peerlock.core.peer import Enter, Send, SetTimer
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.load import Schedule
 
@@ -49,7 +49,7 @@ def test_the_privilege_is_kept_while_its_node_is_inside() -> None:
     peer = DijkstraRing(2, THREE)
     peer.acquire()
     peer.receive(1, State(1))
-    assert told(peer) == [Grant()]
+    assert told(peer) == [Enter()]
     peer.timer(AGAIN)
     assert told(peer) == []
     peer.release()

@@ -14,7 +14,7 @@ from peerlock.algorithms.helary_plouzeau_raynal import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import exhibit, model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.core.topology import Graph, Ring, topology
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -216,7 +216,7 @@ def test_a_token_for_somebody_else_is_passed_on_even_by_one_that_waits() -> None
     assert peer.drain() == [Send(3, token)]
     own = Token(2, (0, 2, 1, 0, 0))
     peer.receive(3, own)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 # "Node i finds the oldest request from its own set of pending ones"

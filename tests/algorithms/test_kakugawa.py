@@ -16,7 +16,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.core.bits import bits
 from peerlock.core.demands import Permits
-from peerlock.core.peer import Grant, Send, snake
+from peerlock.core.peer import Enter, Send, snake
 from peerlock.quorums.constructions import Quorum, QuorumSystem
 from peerlock.quorums.coterie import choices, k_coterie
 from peerlock.simulator import (
@@ -174,7 +174,7 @@ def test_all_members_of_the_quorum_must_be_locked() -> None:
     peer.receive(first, Locked())
     assert peer.drain() == []
     peer.receive(last, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_one_permit_makes_it_maekawas() -> None:

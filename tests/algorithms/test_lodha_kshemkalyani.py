@@ -3,7 +3,7 @@
 import pytest
 
 from peerlock.algorithms.lodha_kshemkalyani import Flush, LodhaKshemkalyani, Reply, Request
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Schedule
@@ -24,7 +24,7 @@ def test_a_request_that_crosses_is_a_reply() -> None:
     peer = asking(1)
     peer.receive(2, Request(1, 0))
     peer.receive(3, Request(1, 0))
-    assert peer.drain() == [Grant()]  # nobody was sent a reply
+    assert peer.drain() == [Enter()]  # nobody was sent a reply
 
 
 def test_one_that_precedes_goes_first() -> None:
@@ -33,7 +33,7 @@ def test_one_that_precedes_goes_first() -> None:
     peer.receive(3, Reply(0))
     assert peer.drain() == []
     peer.receive(1, Flush(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_the_next_is_flushed_and_only_the_next() -> None:
@@ -50,7 +50,7 @@ def test_a_request_after_a_reply_is_answered_at_the_exit() -> None:
     peer.receive(2, Reply(0))
     peer.receive(2, Request(2, 0))
     peer.receive(3, Reply(0))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(2, Reply(1))]
 
@@ -71,7 +71,7 @@ def test_all_that_precede_what_is_finished_are_finished(message: object) -> None
         peer.receive(3, Request(4, 0))
     peer.drain()
     peer.receive(3, message)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_a_request_that_is_known_to_be_finished_is_not_waited_for() -> None:
@@ -79,7 +79,7 @@ def test_a_request_that_is_known_to_be_finished_is_not_waited_for() -> None:
     peer.receive(2, Request(1, 0))
     peer.receive(2, Flush(1))
     peer.receive(1, Request(1, 0))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_a_late_flush_answers_nothing() -> None:

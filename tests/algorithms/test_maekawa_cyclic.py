@@ -12,7 +12,7 @@ from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.algorithms.maekawa_cyclic import MaekawaCyclic, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.quorums.constructions import KINDS, QuorumSystem, grid, majority
 from peerlock.simulator import Heavy, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -146,7 +146,7 @@ def test_a_request_comes_by_its_own_node_when_that_ones_turn_comes() -> None:
     peer.receive(1, Request(3))
     assert peer.drain() == [Send(4, Request(3))]
     peer.receive(4, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(1, Release()), Send(4, Release())]
 

@@ -10,7 +10,7 @@ from peerlock.algorithms.maekawa import Inquire, Locked, Relinquish, Request
 from peerlock.algorithms.maekawa_relinquish import MaekawaLecture, MaekawaRelinquish
 from peerlock.checker.check import check
 from peerlock.checker.model import exhibit, model
-from peerlock.core.peer import Grant, Send
+from peerlock.core.peer import Enter, Send
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.judge import Violation
@@ -53,7 +53,7 @@ def test_who_is_asked_relinquishes_unless_it_is_inside() -> None:
     peer.receive(3, Locked())
     assert peer.drain() == []
     peer.receive(2, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.receive(2, Inquire())
     assert peer.drain() == []  # our RELEASE will be the answer
 

@@ -10,7 +10,7 @@ from peerlock.algorithms.maekawa import Locked, Release
 from peerlock.algorithms.maekawa_sequential import MaekawaSequential, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.quorums.constructions import KINDS, QuorumSystem, plane
 from peerlock.simulator import Heavy, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -94,7 +94,7 @@ def test_a_member_is_asked_after_the_one_before_is_locked() -> None:
     assert 3 in peer.queue
     assert peer.drain() == [Send(4, Request())]
     peer.receive(4, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(1, Release()), Send(4, Release())]
     assert 3 not in peer.queue

@@ -11,7 +11,7 @@ from peerlock.algorithms.majority import Majority
 from peerlock.algorithms.weighted_majority import WeightedMajority
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.core.peer import Down, Grant, RemoteError, Send
+from peerlock.core.peer import Down, Enter, RemoteError, Send
 from peerlock.quorums.weighted import Votes, untied, weighted
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -50,7 +50,7 @@ def test_one_confirmation_less_is_not_enough() -> None:
     peer.receive(2, Locked())
     assert peer.drain() == []
     peer.receive(3, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 10, 25, 50])
@@ -199,7 +199,7 @@ def test_another_is_asked_in_the_place_of_one_that_is_down() -> None:
     assert peer.drain() == [Send(2, Request(1)), Send(3, Request(1)), Send(4, Request(1))]
     for member in (3, 4):
         peer.receive(member, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(3, Release()), Send(4, Release())]
 
@@ -212,7 +212,7 @@ def test_a_lock_that_was_given_stays_good() -> None:
     peer.acquire()
     peer.drain()
     peer.receive(2, Locked())
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.receive(2, Down())
     assert peer.drain() == []
     peer.release()

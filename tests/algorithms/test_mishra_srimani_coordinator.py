@@ -22,7 +22,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
-from peerlock.core.peer import Grant, Send
+from peerlock.core.peer import Enter, Send
 from peerlock.simulator import Crash, Heavy, Level, Scenario, simulate
 from peerlock.simulator import Network as Wires
 from peerlock.simulator.latency import Uniform
@@ -157,7 +157,7 @@ def test_who_waits_to_be_coordinator_keeps_requests_until_then() -> None:
     peer.receive(1, Request(3, 1))
     assert sent(peer) == []
     peer.receive(1, TOKEN)
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
     peer.release()
     assert sent(peer) == [Send(3, Privilege((3,), (0, 1, 0), (0, 0)))]
     assert peer.coordinator == 3

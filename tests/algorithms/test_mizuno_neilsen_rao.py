@@ -11,7 +11,7 @@ from peerlock.algorithms.mizuno_neilsen_rao import Acquired, MizunoNeilsenRao, R
 from peerlock.algorithms.suzuki_kasami import Privilege, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.quorums.agreements import (
     KINDS,
     QuorumAgreement,
@@ -152,7 +152,7 @@ def test_suzuki_kasami_is_one_of_its_settings(n: int) -> None:
     peer.acquire()
     assert peer.drain() == [Send(j, Request(2, 1)) for j in members if j != 2]
     peer.receive(1, Privilege((2,), (0,) * n))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 # The node in between

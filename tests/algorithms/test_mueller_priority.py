@@ -11,7 +11,7 @@ from peerlock.algorithms.settings import arguments
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.counts import light_entries
@@ -53,7 +53,7 @@ def test_a_node_that_waits_keeps_a_request_of_no_higher_priority() -> None:
     peer.receive(1, Request(2))
     assert peer.drain() == []
     peer.receive(1, Token((4,)))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     assert peer.queue == (4, 2)
 
 

@@ -28,7 +28,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import (
     Crash,
     Heavy,
@@ -226,7 +226,7 @@ def test_it_consults_then_queries_then_stands_for_election() -> None:
         peer.timer(name)
         assert peer.drain() == [Broadcast(question), SetTimer("elec", 15.0)]
     peer.timer("elec")
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
     assert (peer.last, peer.next, peer.epoch) == (2, 0, (1, 2))
 
 

@@ -7,7 +7,7 @@ import pytest
 from peerlock.algorithms.neilsen_mizuno import PRIVILEGE, NeilsenMizuno, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.core.topology import topology
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
@@ -106,7 +106,7 @@ def test_the_holder_of_an_idle_token_enters_without_a_message() -> None:
     peer = NeilsenMizuno(1, (1, 2, 3))
     for _ in range(2):
         peer.acquire()
-        assert peer.drain() == [Grant()]
+        assert peer.drain() == [Enter()]
         peer.release()
         assert peer.drain() == []
 

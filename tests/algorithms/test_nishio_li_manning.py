@@ -25,7 +25,7 @@ from peerlock.algorithms.nishio_li_manning import (
 from peerlock.algorithms.ricart_agrawala_token import Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model, within
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import (
     Crash,
     Heavy,
@@ -219,9 +219,9 @@ def proposing() -> NishioLiManning:
 def test_with_ack_from_all_a_token_of_the_proposed_age_is_made() -> None:
     peer = proposing()
     peer.receive(3, Ack(2, 7))
-    assert Grant() not in peer.drain()
+    assert Enter() not in peer.drain()
     peer.receive(1, Ack(2, 4))
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
     peer.receive(3, Request(8))
     peer.release()
     assert peer.drain() == [Send(3, Token((4, 1, 7), 2))]
@@ -254,7 +254,7 @@ def test_a_token_below_the_age_we_know_is_discarded_and_asked_for_again() -> Non
     peer.receive(1, Token((0, 0, 0), 0))
     assert peer.drain() == [Broadcast(Request(1)), SetTimer("token", 60.0)]
     peer.receive(3, Token((0, 0, 0), 3))
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
 
 
 def test_the_token_is_not_missing_and_takes_over_the_proposed_age() -> None:

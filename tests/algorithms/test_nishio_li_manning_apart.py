@@ -23,7 +23,7 @@ from peerlock.algorithms.nishio_li_manning_apart import (
 from peerlock.algorithms.ricart_agrawala_token import Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, RemoteError, Send
 from peerlock.simulator import (
     Crash,
     Level,
@@ -203,7 +203,7 @@ def test_a_processor_that_fails_inside_has_left() -> None:
     peer = node_2(token_data=(0, 0, 0))
     peer.acquire()
     peer.receive(3, Request(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.processor_fails()
     assert peer.drain() == [Send(3, Token((0, 0, 0), 0))]
 
@@ -286,7 +286,7 @@ def test_a_new_token_needs_no_ack_of_a_node_that_has_left() -> None:
     peer.timer("token")
     peer.drain()
     peer.receive(3, Ack(2, 0))
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
 
 
 def test_a_node_that_is_inserted_is_asked_again() -> None:

@@ -8,7 +8,7 @@ from peerlock.algorithms.raymond import PRIVILEGE, REQUEST
 from peerlock.algorithms.raymond_piggyback import PRIVILEGE_REQUEST, RaymondPiggyback
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.peer import Grant, RemoteError, Send
+from peerlock.core.peer import Enter, RemoteError, Send
 from peerlock.core.topology import topology
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 
@@ -26,7 +26,7 @@ def test_the_token_asks_for_its_return() -> None:
     peer.acquire()
     peer.receive(1, REQUEST)
     peer.receive(3, REQUEST)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(1, PRIVILEGE_REQUEST)]
     peer.receive(1, PRIVILEGE)
@@ -39,7 +39,7 @@ def test_what_comes_with_the_token_is_queued_behind_all_others() -> None:
     peer.receive(3, REQUEST)
     assert peer.drain() == [Send(1, REQUEST)]
     peer.receive(1, PRIVILEGE_REQUEST)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     assert peer.request_q == (3, 1)
 
 

@@ -16,7 +16,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.core.topology import topology
 from peerlock.simulator import Crash, Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator import Network as Wires
@@ -235,7 +235,7 @@ def test_where_all_point_to_is_the_token() -> None:
     assert peer.drain() == []
     peer.receive(3, Advise(True, True, False))
     assert peer.drain() == [
-        Grant(),
+        Enter(),
     ]
     peer.release()
     assert peer.drain() == [Send(3, PRIVILEGE)]

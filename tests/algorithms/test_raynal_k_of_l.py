@@ -7,7 +7,7 @@ from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.demands import Units
-from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Judge
@@ -55,7 +55,7 @@ def test_a_node_enters_when_what_others_use_leaves_enough() -> None:
     peer.receive(3, Free(2))  # it uses three
     assert peer.drain() == []
     peer.receive(3, Free(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 @pytest.mark.parametrize(

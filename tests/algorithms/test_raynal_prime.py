@@ -20,7 +20,7 @@ from peerlock.algorithms.raynal_prime import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Broadcast, Grant, RemoteError, Send, SetTimer
+from peerlock.core.peer import Broadcast, Enter, RemoteError, Send, SetTimer
 from peerlock.simulator import Heavy, Light, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind
 
@@ -55,7 +55,7 @@ def test_a_node_enters_when_the_product_says_so_in_whatever_order_it_is_told() -
         peer.receive(first, Inform(change_of(first, 3)))
         assert peer.drain() == []
         peer.receive(second, Inform(change_of(second, 3)))
-        assert peer.drain() == [Grant()]
+        assert peer.drain() == [Enter()]
 
 
 def test_a_node_that_does_not_want_in_behaves_as_if_it_left() -> None:
@@ -140,7 +140,7 @@ def test_as_published_a_node_enters_if_the_product_is_its_own() -> None:
     peer.receive(2, Reply(Fraction(3)))
     assert peer.drain() == [Broadcast(Request())]
     peer.receive(3, Reply(Fraction(5)))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     peer.receive(2, Request())
     assert peer.drain() == [Send(2, Reply(Fraction(2, 3)))]
@@ -154,7 +154,7 @@ def test_as_published_a_node_asks_again_if_it_is_not() -> None:
     peer.timer("ask again")
     assert peer.drain() == [Broadcast(Request())]
     peer.receive(1, Reply(Fraction(2, 3)))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 @pytest.mark.parametrize("nodes", [2, 3])

@@ -13,7 +13,7 @@ from peerlock.algorithms.ricart_agrawala_broadcast import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
 from peerlock.simulator.latency import Constant
 from peerlock.simulator.load import Load
@@ -87,7 +87,7 @@ def inside() -> RicartAgrawalaBroadcast:
         peer.receive(other, REPLY)
     peer.receive(4, Request(2))
     peer.receive(2, Request(2))
-    assert peer.drain() == [Broadcast(Request(1)), Grant()]
+    assert peer.drain() == [Broadcast(Request(1)), Enter()]
     return peer
 
 
@@ -123,7 +123,7 @@ def test_a_reply_is_for_those_it_names() -> None:
     assert (peer.snapshot(), peer.drain()) == (before, [])
     peer.receive(1, BroadcastReply((2, 3)))
     peer.receive(3, REPLY)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_a_reply_that_names_one_who_does_not_wait_is_a_remote_error() -> None:

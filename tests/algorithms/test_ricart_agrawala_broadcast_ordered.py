@@ -13,7 +13,7 @@ from peerlock.algorithms.ricart_agrawala_broadcast_ordered import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError
 from peerlock.simulator import Heavy, Level, Light, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Exponential
@@ -83,7 +83,7 @@ def test_nobody_is_waited_for_who_has_not_asked_before() -> None:
     node.acquire()
     assert node.drain() == [Broadcast(Request())]
     node.receive(2, Request())
-    assert node.drain() == [Grant()]
+    assert node.drain() == [Enter()]
 
 
 def test_who_has_asked_before_must_reply() -> None:
@@ -92,9 +92,9 @@ def test_who_has_asked_before_must_reply() -> None:
     node.receive(3, Request())
     node.receive(2, Request())
     node.receive(1, Request())
-    assert Grant() not in node.drain()
+    assert Enter() not in node.drain()
     node.receive(3, REPLY)
-    assert node.drain() == [Grant()]
+    assert node.drain() == [Enter()]
     node.release()
     assert node.drain() == [Broadcast(REPLY)]
 

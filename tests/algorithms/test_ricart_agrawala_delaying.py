@@ -14,7 +14,7 @@ from peerlock.checker.model import Network, model
 from peerlock.core.peer import (
     Broadcast,
     CancelTimer,
-    Grant,
+    Enter,
     NodeId,
     RemoteError,
     Send,
@@ -36,7 +36,7 @@ def entered(peer: RicartAgrawalaDelaying) -> int:
     """The number of an entry from beginning to end."""
     peer.acquire()
     peer.receive(2, REPLY)
-    assert Grant() in peer.drain()
+    assert Enter() in peer.drain()
     peer.release()
     assert peer.drain() == []
     return peer.our_sequence_number

@@ -28,10 +28,11 @@ from peerlock.checker.model import Model, Network, model
 from peerlock.checker.search import Limits, Search
 from peerlock.checker.starvation import starving
 from peerlock.core.bits import bits
-from peerlock.core.peer import Broadcast, CancelTimer, Grant, NodeId, Send, SetTimer, snake
+from peerlock.core.peer import Broadcast, CancelTimer, Enter, NodeId, Send, SetTimer, snake
+from peerlock.core.under_way import UnderWay
 from peerlock.simulator import Crash, Heavy, Level, Scenario, Schedule, simulate
 from peerlock.simulator import Network as Wires
-from peerlock.simulator.by_hand import ByHand, Flight
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Uniform
 from tests.support.counts import light_entries
@@ -299,7 +300,7 @@ def test_way_e_out_of_order_lets_two_in() -> None:
             name = snake(type(found[0].message)).upper()
             hand.deliver(found[0].sender, found[0].receiver, name)
 
-    def is_late(flight: Flight) -> bool:
+    def is_late(flight: UnderWay) -> bool:
         request = isinstance(flight.message, Request)
         return request and flight.receiver == 3 and flight.sender in late
 
@@ -357,7 +358,7 @@ def test_the_timer_is_restarted_by_each_reply_and_cancelled_by_the_last() -> Non
     assert SetTimer("reply", 60.0) in peer.drain()
     peer.receive(3, Reply(1))
     effects = peer.drain()
-    assert Grant() in effects
+    assert Enter() in effects
     assert not any(isinstance(e, SetTimer) for e in effects)
 
 
@@ -370,7 +371,7 @@ def test_only_who_has_not_replied_is_asked_and_silence_is_failure() -> None:
     peer.timer("probe")
     effects = peer.drain()
     assert effects[0] == Broadcast(NodeFailed(3))
-    assert Grant() in effects
+    assert Enter() in effects
     assert peer.names == bits((1, 2))
 
 
@@ -411,7 +412,7 @@ def test_a_reply_that_is_pretended_may_come_late() -> None:
     peer.receive(3, NodeFailed(1))
     peer.receive(1, Reply(1))
     peer.receive(3, Reply(1))
-    assert Counter(peer.drain())[Grant()] == 1
+    assert Counter(peer.drain())[Enter()] == 1
 
 
 def test_who_was_struck_off_is_told_to_restart_and_comes_back_as_a_newcomer() -> None:
@@ -453,7 +454,7 @@ def test_a_departing_node_is_acknowledged_and_its_reply_pretended() -> None:
     peer.receive(1, Leaving())
     effects = peer.drain()
     assert effects[0].to == 1  # type: ignore[union-attr]
-    assert Grant() in effects
+    assert Enter() in effects
     assert peer.names == bits((2, 3))
 
 

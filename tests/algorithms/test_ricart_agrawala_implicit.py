@@ -15,7 +15,7 @@ from peerlock.algorithms.ricart_agrawala_implicit import (
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.core.bits import Nodes, bits
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send, SetTimer
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
 from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Constant, Exponential, Latency, Uniform
@@ -78,7 +78,7 @@ def asking() -> RicartAgrawalaImplicit:
 def test_silence_is_consent() -> None:
     peer = asking()
     peer.timer("silence")
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_whoever_has_deferred_must_reply() -> None:
@@ -87,7 +87,7 @@ def test_whoever_has_deferred_must_reply() -> None:
     peer.timer("silence")
     assert peer.drain() == []
     peer.receive(1, REPLY)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 @pytest.mark.parametrize("order", [(DEFERRED, REPLY), (REPLY, DEFERRED)], ids=str)
@@ -97,7 +97,7 @@ def test_a_reply_settles_a_deferral_in_either_order(order: tuple[object, object]
         peer.receive(3, message)
     assert peer.drain() == []  # somebody else may still defer
     peer.timer("silence")
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_who_would_reply_says_nothing() -> None:
@@ -123,7 +123,7 @@ def test_who_would_not_reply_says_so_and_replies_later() -> None:
 def test_one_node_need_not_listen() -> None:
     peer = RicartAgrawalaImplicit(1, (1,))
     peer.acquire()
-    assert peer.drain() == [Broadcast(Request(1)), Grant()]
+    assert peer.drain() == [Broadcast(Request(1)), Enter()]
 
 
 @pytest.mark.parametrize("message", [DEFERRED, REPLY], ids=str)

@@ -12,7 +12,7 @@ from peerlock.algorithms.ricart_agrawala_implicit_broadcast import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Broadcast, Grant, Send, SetTimer
+from peerlock.core.peer import Broadcast, Enter, Send, SetTimer
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator import Network as Wires
 from peerlock.simulator.latency import Uniform
@@ -48,7 +48,7 @@ def test_silence_is_consent_and_a_broadcast_settles_a_deferral() -> None:
     peer.timer("silence")
     assert peer.drain() == []
     peer.receive(1, BroadcastReply((2, 3)))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Broadcast(BroadcastReply((3,)))]
 

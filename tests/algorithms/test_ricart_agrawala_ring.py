@@ -13,7 +13,7 @@ from peerlock.algorithms.lookup import algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.latency import Constant
 from peerlock.simulator.load import Light, Schedule
@@ -137,7 +137,7 @@ def test_a_request_is_held_until_we_have_left() -> None:
     peer.receive(3, held.Request(1, 2))
     assert peer.drain() == [Send(2, held.Request(1, 1))]
     peer.receive(3, held.Request(1, 1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == [Send(2, held.Request(1, 2)), Send(2, held.Request(1, 3))]
 
@@ -158,7 +158,7 @@ def test_a_node_that_defers_notes_it_and_passes_on() -> None:
     assert peer.drain() == [Send(3, noted.Request(1, 3, (1, 2)))]
     peer.receive(1, noted.Request(1, 2))
     peer.release()
-    assert peer.drain() == [Grant(), Send(3, REPLY)]
+    assert peer.drain() == [Enter(), Send(3, REPLY)]
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -172,7 +172,7 @@ def test_a_reply_counts_whether_it_or_the_request_comes_first(early: bool) -> No
     if not early:
         assert peer.drain() == []
         peer.receive(2, REPLY)
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 @pytest.mark.parametrize(("n", "fifo"), [(2, False), (3, False), (3, True)])

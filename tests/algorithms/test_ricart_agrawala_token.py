@@ -14,7 +14,7 @@ from peerlock.algorithms.ricart_agrawala_token import (
 )
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind, Trace
 from tests.support.counts import light_entries
@@ -50,7 +50,7 @@ def test_who_has_no_token_asks_everyone_and_counts_its_requests() -> None:
         peer.acquire()
         assert peer.drain() == [Broadcast(Request(number))]
         peer.receive(1, Token((0, number - 1, 0)))
-        assert peer.drain() == [Grant()]
+        assert peer.drain() == [Enter()]
         peer.receive(3, Request(number))  # so that the token goes away again
         peer.release()
         assert peer.drain() == [Send(3, Token((0, number, 0)))]
@@ -59,7 +59,7 @@ def test_who_has_no_token_asks_everyone_and_counts_its_requests() -> None:
 def test_who_has_the_token_asks_nobody() -> None:
     peer = holder(3)
     peer.acquire()
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.release()
     assert peer.drain() == []
     assert peer.token_data == (0, 0, 0)

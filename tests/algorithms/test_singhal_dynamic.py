@@ -11,7 +11,7 @@ from peerlock.algorithms.singhal_dynamic import SinghalDynamic
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, model
 from peerlock.core.bits import bits, nodes_in
-from peerlock.core.peer import Grant, NodeId, Send
+from peerlock.core.peer import Enter, NodeId, Send
 from peerlock.simulator import Heavy, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.counts import light_entries
@@ -80,7 +80,7 @@ def test_a_later_request_waits_in_the_informing_set_until_we_leave() -> None:
     assert peer.drain() == []
     peer.receive(1, Reply())
     peer.receive(3, Request(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     assert list(nodes_in(peer.reply_deferred)) == [3, 4]
     peer.release()
     assert peer.drain() == [Send(3, Reply()), Send(4, Reply())]

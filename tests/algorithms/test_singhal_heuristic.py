@@ -9,7 +9,7 @@ import pytest
 from peerlock.algorithms.singhal_heuristic import Request, SinghalHeuristic, Token
 from peerlock.checker.check import check
 from peerlock.checker.model import Network, exhibit, model
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Exponential
@@ -114,7 +114,7 @@ def test_the_holder_of_an_idle_token_enters_without_a_message() -> None:
     peer = SinghalHeuristic(1, FIVE)
     for _ in range(2):
         peer.acquire()
-        assert peer.drain() == [Grant()]
+        assert peer.drain() == [Enter()]
         assert peer.state == "E"
         peer.release()
         assert peer.drain() == []
@@ -228,7 +228,7 @@ def test_a_request_that_the_token_has_overtaken_is_still_taken_note_of() -> None
     peer.acquire()
     peer.receive(1, Token(tuple("NRN"), (1, 1, 1)))
     peer.receive(1, Request(1))  # granted, and 1 has been asked
-    assert peer.drain() == [Send(1, Request(1)), Grant()]
+    assert peer.drain() == [Send(1, Request(1)), Enter()]
     peer.receive(3, Request(1))  # granted, and 3 has not
     assert peer.drain() == [Send(3, Request(1))]
     peer.release()

@@ -12,7 +12,7 @@ from peerlock.algorithms.sopena_arantes_sens import (
     Token,
     in_sites,
 )
-from peerlock.core.peer import Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Light, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.traces.trace import Kind
@@ -69,7 +69,7 @@ def test_a_site_whose_turn_it_is_asks_for_its_token_back() -> None:
 def test_a_coordinator_asks_itself_without_messages() -> None:
     peer = coordinator(1)
     peer.acquire()
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_all_that_wait_in_a_site_are_served_in_one_turn() -> None:

@@ -15,7 +15,7 @@ from peerlock.algorithms.srimani_reddy_bounded import (
 from peerlock.algorithms.suzuki_kasami import Request
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, model
-from peerlock.core.peer import Broadcast, Grant, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, RemoteError, Send
 from peerlock.simulator import Heavy, Scenario, simulate
 
 NAME = "srimani-reddy-bounded"
@@ -45,7 +45,7 @@ def asking(limit: int = 1) -> SrimaniReddyBounded:
 def test_the_next_round_waits_for_acks_and_for_all_tokens() -> None:
     peer = asking()
     peer.receive(1, Privilege((), (0, 0, 0), (0, 0, 0)))  # recorded as it comes
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.receive(1, Ack(0))
     peer.receive(2, Request(2, 1))
     peer.release()

@@ -11,7 +11,7 @@ from peerlock.algorithms.suzuki_kasami import Privilege, Request
 from peerlock.algorithms.suzuki_kasami_bounded import ACK, Ack, SuzukiKasamiBounded
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
-from peerlock.core.peer import Broadcast, Grant, NodeId, RemoteError, Send
+from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.traces.trace import Kind
 from tests.support.counts import light_entries
@@ -161,7 +161,7 @@ def entered(peer: SuzukiKasamiBounded, number: int) -> None:
     peer.receive(3, Privilege((2, 1), peer.requested))
     peer.release()
     effects = peer.drain()
-    assert effects[:2] == [Broadcast(Request(2, number)), Grant()]
+    assert effects[:2] == [Broadcast(Request(2, number)), Enter()]
     assert len(effects) == 3
 
 
@@ -184,7 +184,7 @@ def test_who_has_the_token_enters_whether_the_round_is_acknowledged_or_not() -> 
     peer.release()
     peer.drain()
     peer.acquire()
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_numbers_start_over() -> None:

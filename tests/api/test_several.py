@@ -14,7 +14,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.demands import EXCLUSIVE, Permits, Sharing
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import SHARED, Broadcast, Grant, Send
+from peerlock.core.peer import SHARED, Broadcast, Enter, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
 from peerlock.simulator.judge import Judge
 from peerlock.traces.trace import Kind
@@ -128,7 +128,7 @@ def test_n_minus_k_replies_are_enough() -> None:
     peer.receive(3, Reply(1))
     assert peer.drain() == []
     peer.receive(2, Reply(1))
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
     peer.receive(4, Reply(1))  # comes while inside, and is only counted
     assert peer.drain() == []
 
@@ -169,7 +169,7 @@ def test_raymond_with_k_1_is_ricart_agrawala() -> None:
 def test_an_idle_token_at_hand_costs_nothing() -> None:
     peer = SrimaniReddy(2, THREE, permits=2)
     peer.acquire()
-    assert peer.drain() == [Grant()]
+    assert peer.drain() == [Enter()]
 
 
 def test_a_token_that_is_not_needed_stays_or_goes_on() -> None:

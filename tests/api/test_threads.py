@@ -7,6 +7,7 @@ import asyncio
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -715,3 +716,11 @@ def test_the_socket_goes_with_the_node(short_path: Path, cluster: str) -> None:
         assert address.is_socket()
     assert not address.exists()
     assert os.listdir(f"{short_path}/c.db.members") == []
+
+
+def test_a_repr_says_what_it_is() -> None:
+    with peerlock.sync.join("memory://reprs") as node:
+        semaphore = node.semaphore("s", 2)
+        assert repr(semaphore).startswith("<unlocked peerlock.sync semaphore object 's' at")
+        assert re.fullmatch(r"<peerlock node, member [1-9]\d*>", repr(node))
+    assert repr(node) == "<peerlock node, not in a cluster>"

@@ -10,7 +10,7 @@ from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.entry import Algorithm
 from peerlock.checker.arrays.reduced import ReducedSearch
 from peerlock.checker.check import check
-from peerlock.checker.commuting import Kind
+from peerlock.checker.commuting import DeliveryKind
 from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.checker.reductions import COMMUTING, REDUCTIONS, SYMMETRY, reduced, used_by
 from peerlock.checker.renaming import candidates, generators, inverse
@@ -161,7 +161,7 @@ def test_a_delivery_that_decides_something_is_not_put_first() -> None:
     chosen = replace(model("ricart-agrawala", 3, (1, 1, 0)), fences=False)
     search = reduced(chosen, Limits(), [COMMUTING])
     assert search.commuting is not None
-    assert search.commuting.used == {Kind("Request", Phase.IDLE, False)}
+    assert search.commuting.used == {DeliveryKind("Request", Phase.IDLE, False)}
 
 
 # When they are refused

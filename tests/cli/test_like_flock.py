@@ -20,7 +20,7 @@ import pytest
 
 from peerlock.cli.main import COMMANDS
 from peerlock.membership.clock import now
-from peerlock.supervision.alarm import Alarm
+from peerlock.supervision.alarm import DeadlineTimer
 from peerlock.supervision.neighbour import Neighbour
 from peerlock.supervision.offspring import below, children_found, children_listed
 from peerlock.supervision.signals import Signals
@@ -514,7 +514,7 @@ def parent(pid: int) -> int:
 
 
 def test_the_watchdogs_alarm_counts_while_the_machine_is_suspended() -> None:
-    alarm = Alarm()
+    alarm = DeadlineTimer()
     about = Path(f"/proc/self/fdinfo/{alarm.descriptor}").read_text()
     assert f"clockid: {time.CLOCK_BOOTTIME}" in about
     for deadline, goes_off in [(now() + 60, False), (now() - 1, True), (inf, False)]:

@@ -15,7 +15,7 @@ from peerlock.algorithms.suzuki_kasami import Privilege
 from peerlock.core.bits import all_but, bits, nodes_in
 from peerlock.core.peer import (
     Broadcast,
-    Grant,
+    Enter,
     RemoteError,
     label,
     snake,
@@ -32,7 +32,7 @@ def test_an_input_leaves_its_effects_in_order_and_draining_forgets_them() -> Non
     peer.acquire()
     peer.receive(2, Reply())
 
-    assert peer.drain() == [Broadcast(Request(1)), Grant()]
+    assert peer.drain() == [Broadcast(Request(1)), Enter()]
     assert peer.drain() == []
 
 

@@ -118,6 +118,40 @@ def test_every_folder_is_a_layer_that_is_known() -> None:
     assert {layer_of(path) for path in SOURCES} - {""} <= set(LAYERS)
 
 
+# Class names that are defined more than once, and why.  An algorithm's file has the words
+# of its paper (REQUEST, TOKEN, a node's state), and no other file imports them; what
+# `peerlock new` writes is such a file.
+FORMS = {"api/task_locks.py", "api/thread_locks.py", "contrib/trio.py"}
+NODES = {"api/tasks.py", "api/threads.py", "contrib/trio.py"}
+TWICE = {
+    # The public API in its three forms: for tasks, for threads, for trio.
+    "Grant": FORMS,
+    "Lock": {*FORMS, "node/locks.py"},  # and what a node keeps of one
+    "LockNode": NODES,
+    "User": FORMS,
+    # Public names of packages that are used apart.
+    "Network": {"checker/model.py", "simulator/network.py"},
+    "Violation": {"checker/report.py", "simulator/judge.py"},
+}
+
+
+def has_words_of_its_own(path: Path) -> bool:
+    """A paper's words, or those of the skeleton of an algorithm."""
+    is_algorithm = layer_of(path) == "algorithms" and "\nENTRIES" in path.read_text()
+    return is_algorithm or path == PACKAGE / "lab" / "skeleton.py"
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    places: dict[str, set[str]] = {}
+    for path in SOURCES:
+        if not has_words_of_its_own(path):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    place = str(path.relative_to(PACKAGE))
+                    places.setdefault(node.name, set()).add(place)
+    assert {name: found for name, found in places.items() if len(found) > 1} == TWICE
+
+
 TESTS = ROOT / "tests"
 BESIDE_LAYERS = {"chaos", "golden", "house", "support", "transcripts"}
 
@@ -134,6 +168,38 @@ def test_no_test_imports_from_another() -> None:
             r"^(?:from|import) tests[\w.]*\.test_\w+", path.read_text(), re.M
         )
         assert not found, path
+
+
+# ARCHITECTURE.md
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def exists(named: str) -> bool:
+    """A path from the root or from the package; a file without one is in some layer."""
+    if "/" not in named:
+        return (ROOT / named).exists() or any(PACKAGE.rglob(named))
+    places = (ROOT, ROOT / "src", PACKAGE)
+    return any((p / named).exists() or (p / f"{named}.py").exists() for p in places)
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    named = re.findall(r"`([\w./-]+\.(?:py|md)|\w+/[\w/]+)`", ARCHITECTURE)
+    assert len(named) > 50
+    missing = [name for name in named if not name.startswith("out/") and not exists(name)]
+    assert not missing
+
+
+def test_the_architecture_names_every_room() -> None:
+    for layer in LAYERS:
+        assert re.search(rf"^\| `{layer}` \|", ARCHITECTURE, re.MULTILINE), layer
+    beside = re.search(r"^Beside `src/peerlock`.*?\n\n", ARCHITECTURE, re.M | re.S)
+    assert beside is not None
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    tops = {line.split("/")[0] for line in tracked.stdout.splitlines() if "/" in line}
+    tops = {top for top in tops if not top.startswith(".")} - {"src"}
+    for room in tops | BESIDE_LAYERS:
+        assert f"`{room}`" in beside[0], room
 
 
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda a: a.name)
@@ -208,3 +274,21 @@ def test_the_targets_on_a_page_exist(page: Path) -> None:
 def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         assert link.startswith("https://") or (page.parent / link).exists(), link
+
+
+PROMISES = (ROOT / "docs" / "promises.md").read_text()
+
+
+def test_every_promise_names_the_tests_that_show_it() -> None:
+    promised, _, rest = PROMISES.partition("## Not promised")
+    promises = re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE | re.DOTALL)
+    shown = dict(re.findall(r"^\| (.+?) \| (.*`\w+/test_.*) \|$", rest, re.MULTILINE))
+    assert {" ".join(promise.split()) for promise in promises} <= set(shown)
+
+
+def test_the_tests_that_the_promises_name_exist() -> None:
+    named = re.findall(r"`(\w+/test_\w+\.py)(?:::(\w+))?`", PROMISES)
+    assert len(named) > 50
+    for file, test in named:
+        text = (TESTS / file).read_text()
+        assert f"def {test}(" in text or f"def {test}[" in text or not test, test

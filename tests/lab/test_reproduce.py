@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -475,6 +476,8 @@ def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
         drawn = (folder / f"figure-{number}.svg").read_text()
         assert "messages per entry" in drawn
         assert len(drawn) < 150_000
+        (whole,) = ElementTree.fromstring(drawn).findall(".//*[@id='figure_1']")
+        assert "legend_1" in [part.get("id") for part in whole]  # not on the axes
     text = document.read_text()
     assert "(figures/figure-4.svg)" in text
     assert "Where they disagree, and why" in text

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerlock.core.peer import NodeId
+from peerlock.lab.least_load import optimal_load
 from peerlock.lab.linear import solve
-from peerlock.lab.load import optimal_load
 from peerlock.lab.voting import fair_sets, grouped, voting_load
 from peerlock.quorums.availability import availability
 from peerlock.quorums.hitting import OutOfEffort

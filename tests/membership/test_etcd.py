@@ -28,7 +28,7 @@ from peerlock.membership.engine import (
 )
 from peerlock.membership.etcd import AT_ONCE, EtcdEngine
 from peerlock.membership.etcd_address import parse
-from peerlock.membership.etcd_gateway import Answer, Gateway, encoded
+from peerlock.membership.etcd_gateway import EtcdAnswer, Gateway, encoded
 from peerlock.membership.place import engine_for
 from peerlock.node.numbers import BLOCK, MOST, origin
 from peerlock.node.views import View
@@ -177,8 +177,8 @@ async def test_who_comes_back_after_that_need_not_wait(server: Server) -> None:
 async def test_which_servers_take_keys_away_too_early(
     version: str, hasty: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def call(*_: object) -> Answer:
-        return Answer(0.0, {"etcdserver": version})
+    async def call(*_: object) -> EtcdAnswer:
+        return EtcdAnswer(0.0, {"etcdserver": version})
 
     engine = EtcdEngine("etcd://h/x", 2.0)
     monkeypatch.setattr(engine._gateway, "call", call)
@@ -533,7 +533,7 @@ def answers_late(engine: EtcdEngine, late: str) -> dict[str, float]:
     answered: dict[str, float] = {}
     call = Gateway.call
 
-    async def slow_call(path: str, question: object, patience: float) -> Answer:
+    async def slow_call(path: str, question: object, patience: float) -> EtcdAnswer:
         answer = await call(engine._gateway, path, question, patience)
         if path == late and path not in answered:
             await asyncio.sleep(LATE)

@@ -13,8 +13,8 @@ import pytest
 from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError, Gone
 from peerlock.membership.etcd import EtcdEngine
-from peerlock.membership.etcd_gateway import Answer, encoded
-from peerlock.membership.etcd_keys import NOTHING, Keys, Mark
+from peerlock.membership.etcd_gateway import EtcdAnswer, encoded
+from peerlock.membership.etcd_keys import NOTHING, EtcdKeys, EtcdMark
 from peerlock.membership.etcd_views import Views
 from peerlock.node.register import Register
 from tests.support.etcd_members import (
@@ -241,16 +241,16 @@ class Told:
         self.highest = 5
         self.written = 1
 
-    async def ask(self, path: str, question: Any, patience: float) -> Answer:
+    async def ask(self, path: str, question: Any, patience: float) -> EtcdAnswer:
         state = NOTHING._replace(register=Register(self.highest, self.highest))
         pair = {"key": encoded(b"/peerlock/x/view"), "value": encoded(state.encode())}
         pair |= {"create_revision": "1", "mod_revision": str(self.written)}
         header = {"revision": str(self.revision), "raft_term": "1"}
-        return Answer(0.0, {"header": header, "kvs": [pair] if self.highest else []})
+        return EtcdAnswer(0.0, {"header": header, "kvs": [pair] if self.highest else []})
 
 
 def views_of(told: Told) -> Views:
-    made = Views(told, Keys("x"))  # type: ignore[arg-type]
+    made = Views(told, EtcdKeys("x"))  # type: ignore[arg-type]
     made.begin()
     return made
 
@@ -277,7 +277,7 @@ async def test_what_must_not_fall(revision: int, highest: int, text: str) -> Non
 @in_time
 async def test_who_only_looks_takes_etcd_as_it_is() -> None:
     told = Told()
-    views = Views(told, Keys("x"))  # type: ignore[arg-type]
+    views = Views(told, EtcdKeys("x"))  # type: ignore[arg-type]
     await views.snapshot(1)
     told.revision, told.highest = 1, 1
     assert (await views.snapshot(1)).state.view.number == 1
@@ -298,16 +298,16 @@ async def test_an_answer_that_was_overtaken_is_not_the_newest() -> None:
 @pytest.mark.parametrize(
     ("earlier", "continues"),
     [
-        (Mark("a", 7, 100), True),
-        (Mark("a", 7, 101), False),
-        (Mark("b", 7, 1), False),
-        (Mark("", 0, 0), True),
-        (Mark("a", 9, 100), True),
+        (EtcdMark("a", 7, 100), True),
+        (EtcdMark("a", 7, 101), False),
+        (EtcdMark("b", 7, 1), False),
+        (EtcdMark("", 0, 0), True),
+        (EtcdMark("a", 9, 100), True),
     ],
 )
-def test_which_etcd_is_the_same(earlier: Mark, continues: bool) -> None:
-    assert Mark("a", 8, 100).continues(earlier) is continues
-    assert Mark("a", 8, 0).continues(Mark("a", 7, 100))
+def test_which_etcd_is_the_same(earlier: EtcdMark, continues: bool) -> None:
+    assert EtcdMark("a", 8, 100).continues(earlier) is continues
+    assert EtcdMark("a", 8, 0).continues(EtcdMark("a", 7, 100))
 
 
 # Another etcd

@@ -17,7 +17,12 @@ from peerlock.core.errors import UsageError
 from peerlock.membership import ClusterError
 from peerlock.membership.clock import now
 from peerlock.membership.place import engine_for
-from peerlock.membership.postgresql import Answer, PostgresqlEngine, ServersClock, State
+from peerlock.membership.postgresql import (
+    PostgresqlEngine,
+    PostgresqlState,
+    ServersClock,
+    StateAnswer,
+)
 from peerlock.membership.postgresql_address import parse
 from peerlock.node.numbers import BLOCK, MOST
 from peerlock.runtime.certificates import issue, new_authority
@@ -209,9 +214,9 @@ async def test_a_server_whose_clock_was_set_forward_puts_nobody_out(
         assert ids(await one.renew()) == [one.me]
 
 
-def answered(servers: float, sent: float) -> Answer:
-    state = State(1, 1, servers, "", 0, 0.0, False, "", 0, 0, 9.0, 0, ())
-    return Answer(state, sent)
+def answered(servers: float, sent: float) -> StateAnswer:
+    state = PostgresqlState(1, 1, servers, "", 0, 0.0, False, "", 0, 0, 9.0, 0, ())
+    return StateAnswer(state, sent)
 
 
 def test_how_late_it_can_be_in_the_server(leases_clock: Any) -> None:

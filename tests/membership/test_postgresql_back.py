@@ -15,7 +15,7 @@ import pytest
 
 from peerlock.membership import ClusterError, Gone
 from peerlock.membership.clock import now
-from peerlock.membership.postgresql import Floor, PostgresqlEngine, State
+from peerlock.membership.postgresql import PostgresqlEngine, PostgresqlState, ServerFloor
 from peerlock.testing import ids
 from tests.support.etcd_members import in_time
 from tests.support.etcd_servers import free_ports
@@ -159,7 +159,7 @@ async def test_a_dump_that_was_restored_elsewhere(
             assert ids(await newcomer.renew()) == [newcomer.me]
 
 
-FLOOR = Floor("1/00000001", "secret", 500, 7000)
+FLOOR = ServerFloor("1/00000001", "secret", 500, 7000)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,9 @@ FLOOR = Floor("1/00000001", "secret", 500, 7000)
 def test_what_must_not_fall(
     server: str, secret: str, log: int, highest: int, why: str
 ) -> None:
-    state = State(1, 1, 0.0, server, log, 0.0, False, secret, 1, highest, 9.0, 0, ())
+    state = PostgresqlState(
+        1, 1, 0.0, server, log, 0.0, False, secret, 1, highest, 9.0, 0, ()
+    )
     found = FLOOR.why_gone(state)
     assert why in found
     assert bool(why) == bool(found)

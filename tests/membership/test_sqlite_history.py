@@ -15,11 +15,18 @@ import pytest
 import peerlock
 from peerlock.membership import clock, sqlite
 from peerlock.membership.engine import ClusterError, Gone
-from peerlock.membership.history import KEPT, NOTHING, Card, Damaged, History, State
+from peerlock.membership.history import (
+    KEPT,
+    NOTHING,
+    Damaged,
+    History,
+    HistoryState,
+    MemberCard,
+)
 from peerlock.node.register import Register
 from tests.support.engines import Engine
 
-CARD = Card("0123456789abcdef", 10.0, "clock")
+CARD = MemberCard("0123456789abcdef", 10.0, "clock")
 
 
 @pytest.fixture
@@ -27,12 +34,12 @@ def history(tmp_path: Path) -> History:
     return History(str(tmp_path))
 
 
-def next_of(state: State) -> State:
+def next_of(state: HistoryState) -> HistoryState:
     register = state.register.join("/a", 7)
     return state.after(register, {register.number: CARD})
 
 
-def publish(history: History, times: int) -> State:
+def publish(history: History, times: int) -> HistoryState:
     for _ in range(times):
         assert history.publish(next_of(history.newest()))
     return history.newest()
@@ -108,7 +115,7 @@ def test_others_go_on_while_it_is_read(
     publish(history, 1)
     other, read = History(history.folder), History._read
 
-    def slowly(self: History, serial: int) -> State:
+    def slowly(self: History, serial: int) -> HistoryState:
         monkeypatch.setattr(History, "_read", read)
         publish(other, 20)
         return read(self, serial)
@@ -202,7 +209,7 @@ def test_a_member_that_was_overtaken_as_it_joined_is_in_once(
     theirs = two.join("/b").me
     publish = History.publish
 
-    def overtaken(self: History, state: State) -> bool:
+    def overtaken(self: History, state: HistoryState) -> bool:
         monkeypatch.setattr(History, "publish", publish)
         assert publish(self, state)
         two.see_one_pass()

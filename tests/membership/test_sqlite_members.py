@@ -18,7 +18,7 @@ import pytest
 from peerlock.membership import clock, sqlite
 from peerlock.membership.census import Census, Outgoing
 from peerlock.membership.engine import ClusterError
-from peerlock.membership.history import State
+from peerlock.membership.history import HistoryState
 from peerlock.membership.leases import Found, Leases
 from peerlock.node.numbers import BEGINNING, BLOCK, PER_SECOND
 from peerlock.node.views import Member
@@ -205,7 +205,7 @@ def test_a_member_that_has_a_new_file_is_not_put_out_for_the_old(
     me, theirs = one.join("/a").me, two.join("/b").me
     find_out = Census.find_out
 
-    def slowly(self: Census, state: State, *_: object) -> dict[int, Outgoing]:
+    def slowly(self: Census, state: HistoryState, *_: object) -> dict[int, Outgoing]:
         monkeypatch.setattr(Census, "find_out", find_out)
         out = {theirs: Outgoing(state.cards[theirs].token, False, "/b")}
         shutil.rmtree(f"{path}.members")
@@ -431,7 +431,7 @@ def looked_at(
     looked: list[str] = []
     look = Census._look
 
-    def noted(self: Census, member: Member, state: State) -> Outgoing | None:
+    def noted(self: Census, member: Member, state: HistoryState) -> Outgoing | None:
         looked.append(member.address)
         return look(self, member, state)
 

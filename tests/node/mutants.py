@@ -34,10 +34,10 @@ from peerlock.node.wire import (
     Formed,
     Go,
     Message,
+    NameReport,
     Next,
     Opened,
     Reform,
-    Report,
     Tell,
     Told,
     ToPeer,
@@ -269,7 +269,7 @@ def tell_answered_among_other_elders(patch: Patch) -> None:
 
 
 def the_halted_not_reported(patch: Patch) -> None:
-    def reports(self: Circles, locks: list[Lock]) -> Iterator[Report]:
+    def reports(self: Circles, locks: list[Lock]) -> Iterator[NameReport]:
         return honest(self, [lock for lock in locks if lock.stage is OPEN])
 
     honest = Circles._reports
@@ -277,7 +277,7 @@ def the_halted_not_reported(patch: Patch) -> None:
 
 
 def adopted_although_one_is_missing(patch: Patch) -> None:
-    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, NameReport]) -> None:
         newest = max(reports.values(), key=lambda report: report.epoch)
         here = tuple(member for member in newest.circle if member in reports)
         honest(self, name, {m: r._replace(circle=here) for m, r in reports.items()})
@@ -287,7 +287,7 @@ def adopted_although_one_is_missing(patch: Patch) -> None:
 
 
 def adopted_although_epochs_differ(patch: Patch) -> None:
-    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, NameReport]) -> None:
         newest = max(reports.values(), key=lambda report: report.epoch)
         circle = (*newest.circle, *sorted(set(reports) - set(newest.circle)))
         newest = newest._replace(circle=circle)
@@ -298,7 +298,7 @@ def adopted_although_epochs_differ(patch: Patch) -> None:
 
 
 def adopted_although_one_is_halted(patch: Patch) -> None:
-    def adopt(self: Homes, name: str, reports: dict[MemberId, Report]) -> None:
+    def adopt(self: Homes, name: str, reports: dict[MemberId, NameReport]) -> None:
         honest(self, name, {m: r._replace(speaks=True) for m, r in reports.items()})
 
     honest = Homes._adopt

@@ -19,13 +19,13 @@ from peerlock.node.wire import (
     Formed,
     Go,
     Message,
+    NameReport,
     Next,
     Open,
     Opened,
     Probed,
     Reform,
     Refused,
-    Report,
     Stale,
     Tell,
     Told,
@@ -758,7 +758,7 @@ def test_terms_in_reports_that_make_no_sense_are_counted_errors() -> None:
     world = World(5)
     world.use(3, name="y")
     nonsense = Terms("no such algorithm", 0, False, 0)
-    report = Report("x", Epoch(1, 1), True, nonsense, (4,))
+    report = NameReport("x", Epoch(1, 1), True, nonsense, (4,))
     world.still.add(4)
     world.die(1)
     world.settle()
@@ -778,7 +778,7 @@ def test_told_from_members_that_were_not_asked_is_ignored() -> None:
     world = World(5)
     world.use(3)
     epoch = world.lock(3).epoch
-    report = Report("x", Epoch(HUGE, HUGE), True, NAIMI, (4,))
+    report = NameReport("x", Epoch(HUGE, HUGE), True, NAIMI, (4,))
     for question in (0, 1, 2, world.number, HUGE, -1):
         world.say(4, 1, Told(world.number, question, (report,), False))
         world.say(4, 2, Told(world.number, question, (report,), False))

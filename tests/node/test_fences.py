@@ -21,9 +21,9 @@ from peerlock.node.node import Node
 from peerlock.node.numbers import BITS, MOST
 from peerlock.node.register import Register
 from peerlock.node.terms import demand
-from peerlock.node.views import Member, View, must_be_possible
+from peerlock.node.views import Member, View, must_be_a_view
 from peerlock.node.wire import Batch
-from peerlock.simulator.cluster import Cluster, Story
+from peerlock.simulator.cluster import Cluster, ClusterStory
 from tests.support.nodes import User, World
 
 LOCK = demand()
@@ -115,8 +115,8 @@ def test_views_with_more_than_41_bits_are_refused(number: int) -> None:
     with pytest.raises(RemoteError, match=r"does not fit|no view"):
         entered(number)
     with pytest.raises(RemoteError):
-        must_be_possible(View(number, ()))
-    must_be_possible(View(MOST - 1, ()))
+        must_be_a_view(View(number, ()))
+    must_be_a_view(View(MOST - 1, ()))
 
 
 def test_a_view_that_is_refused_changes_nothing() -> None:
@@ -244,7 +244,7 @@ def test_seeds_with_blocks_that_run_out_all_the_time(
 ) -> None:
     with_blocks_of(bits, monkeypatch)
     for seed in range(1, 31):
-        assert Cluster(Story(seed)).run().grants > 0
+        assert Cluster(ClusterStory(seed)).run().grants > 0
 
 
 # In a process

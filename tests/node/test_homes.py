@@ -20,11 +20,11 @@ from peerlock.node.wire import (
     Close,
     Epoch,
     Formed,
+    NameReport,
     Open,
     Opened,
     Reform,
     Refused,
-    Report,
     Stale,
     Tell,
     Told,
@@ -995,7 +995,7 @@ def test_reports_of_names_that_are_not_taken_over_are_ignored() -> None:
     epoch = entry(world).epoch
     terms = entry(world).terms
     assert terms is not None
-    report = Report("x", Epoch(99, 99), True, terms, (2, 3))
+    report = NameReport("x", Epoch(99, 99), True, terms, (2, 3))
     world.say(2, 1, Told(world.number, world.number, (report,), False))
     assert entry(world).epoch == epoch and circle(world) == {3}
 

@@ -50,7 +50,9 @@ def test_no_two_classes_share_a_tag() -> None:
     given = [list(wire.TAGS.values())]
     given += [list(tags.values()) for tags in wire.ALGORITHM_TAGS.values()]
     assert all(len(set(tags)) == len(tags) for tags in given)
-    frames = [getattr(codec, name) for name in ("Hello", "Seen", "Ask", "Told", "Refusal")]
+    frames = [
+        getattr(codec, name) for name in ("Hello", "Seen", "Ask", "StatusTold", "Refusal")
+    ]
     tags_of_frames = [kind.__struct_config__.tag for kind in (*frames, codec.Bundle)]
     assert tags_of_frames == [0, 1, 2, 3, 5, 4]
 

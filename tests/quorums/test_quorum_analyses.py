@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from peerlock.cli.quorums import KINDS as NAMES
 from peerlock.core.peer import NodeId
-from peerlock.lab.load import optimal_load
+from peerlock.lab.least_load import optimal_load
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.agreements import QuorumAgreement, entries, grid_set, half
 from peerlock.quorums.availability import Counting, availability, by_trial

@@ -10,7 +10,7 @@ import pytest
 
 from peerlock.core.bits import bits, nodes_in
 from peerlock.core.errors import UsageError
-from peerlock.lab.load import optimal_load
+from peerlock.lab.least_load import optimal_load
 from peerlock.quorums.availability import availability, one_by_one
 from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.bicoteries import Bicoterie

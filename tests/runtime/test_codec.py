@@ -31,7 +31,7 @@ from peerlock.runtime.codec import (
     Hello,
     Refusal,
     Seen,
-    Told,
+    StatusTold,
     decode,
     decode_greeting,
     encode,
@@ -89,7 +89,7 @@ frames = st.one_of(
     st.builds(Hello, numbers, names, numbers),
     st.builds(Seen, views),
     st.builds(Ask, numbers, names),
-    st.builds(Told, status),
+    st.builds(StatusTold, status),
     st.builds(Refusal, numbers, names),
 )
 
@@ -382,13 +382,13 @@ def test_once_it_is_known_a_connection_takes_large_frames() -> None:
     ours, heard, wire = connection(known=False)
     feed(ours, encode(SAMPLE[0]))
     ours.welcome()
-    large = Told({"x": "y" * 3 * GREETING})
+    large = StatusTold({"x": "y" * 3 * GREETING})
     feed(ours, encode(large) + encode(SAMPLE[1]))
     assert heard.frames == [SAMPLE[0], large, SAMPLE[1]]
     assert not wire.aborted
 
 
-@pytest.mark.parametrize("frame", [SAMPLE[1], SAMPLE[2], Told({})], ids=type)
+@pytest.mark.parametrize("frame", [SAMPLE[1], SAMPLE[2], StatusTold({})], ids=type)
 def test_nothing_but_a_greeting_is_understood_first(frame: Frame) -> None:
     with pytest.raises(Garbage):
         decode_greeting(body_of(frame))
@@ -416,7 +416,7 @@ def test_a_greeting_of_another_version_says_which(version: int) -> None:
 
 def test_a_short_frame_is_heard_at_once_after_a_long_one() -> None:
     ours, heard, _ = connection()
-    long = encode(Told({"x": "y" * 1_000}))
+    long = encode(StatusTold({"x": "y" * 1_000}))
     short = encode(SAMPLE[0])
     for part in (long[:500], long[500:] + short[:7], short[7:]):
         feed(ours, part)

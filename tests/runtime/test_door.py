@@ -36,7 +36,7 @@ from peerlock.runtime.codec import (
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import BUSY, FEW, MOST, SHAKING, Caller, Door, Prospects
 from peerlock.runtime.host import Host
-from peerlock.runtime.questions import Busy, Refused, ask, must_be_welcome
+from peerlock.runtime.questions import Busy, RefusedByMember, ask, must_be_welcome
 from peerlock.runtime.tls import Files, Mutual
 from peerlock.runtime.transport import Tcp, UnixSockets, host_and_port, same_user, user_of
 from tests.support.loops import PATIENCE, on_each_loop, until
@@ -398,7 +398,7 @@ def test_a_newcomer_is_patient_with_members_that_are_busy(
 def test_a_newcomer_asks_three_times_before_it_believes_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    no = Refused("no")
+    no = RefusedByMember("no")
     assert len(welcome(Crowded(no, no, None), monkeypatch)) == 3
     with pytest.raises(ClusterError, match="do not talk with us: no"):
         welcome(Crowded(no), monkeypatch)
@@ -431,7 +431,7 @@ async def test_a_member_of_another_version_says_so_to_one_that_asks(
 
     monkeypatch.setattr(Host, "_answer", answer)
     async with member(security) as host:
-        with pytest.raises(Refused, match="speaks protocol version 9") as told:
+        with pytest.raises(RefusedByMember, match="speaks protocol version 9") as told:
             await asked(host, security)
         assert not isinstance(told.value, Busy)
 
@@ -553,7 +553,7 @@ async def test_if_it_cannot_be_known_whose_process_dials_it_is_refused(
         assert await ask(*asking) == {}
         asking[2].connect = dial_anybody  # type: ignore[method-assign]
         monkeypatch.setattr(transport, "same_user", fails)
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedByMember):
             await ask(*asking)
         assert not host._incoming
     finally:

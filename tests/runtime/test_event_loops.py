@@ -10,7 +10,7 @@ import pytest
 
 from peerlock.membership import clock
 from peerlock.membership.engine import ClusterError, Renewed
-from peerlock.membership.etcd_address import Address
+from peerlock.membership.etcd_address import EtcdAddress
 from peerlock.membership.etcd_gateway import Gateway
 from peerlock.membership.memory import MemoryEngine
 from peerlock.node.locks import State, Waiter
@@ -38,7 +38,7 @@ async def test_etcd_is_asked_on_each_loop() -> None:
         writer.write(ANSWER)
 
     async with Listener(serve) as server:
-        gateway = Gateway(Address((("127.0.0.1", server.port),), "prod"))
+        gateway = Gateway(EtcdAddress((("127.0.0.1", server.port),), "prod"))
         answer = await gateway.call("/v3/lease/grant", {"TTL": 3}, 10.0)
         gateway.close()
 
@@ -57,7 +57,7 @@ async def test_who_still_asks_etcd_when_all_is_closed_keeps_no_connection() -> N
         ended.set()
 
     async with Listener(serve) as server:
-        gateway = Gateway(Address((("127.0.0.1", server.port),), "prod"))
+        gateway = Gateway(EtcdAddress((("127.0.0.1", server.port),), "prod"))
         answer = await gateway.call("/v3/lease/grant", {"TTL": 3}, 10.0)
         await ended.wait()
 

@@ -22,7 +22,7 @@ from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
-from peerlock.node.wire import MESSAGES, Batch, Epoch, Open, Report, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, Open, ToPeer
 from peerlock.runtime.codec import (
     GREETING,
     LENGTH,
@@ -286,7 +286,7 @@ def odd_contents(draw: st.DrawFn) -> Any:
 
 epochs = st.builds(Epoch, small, small)
 circles = st.lists(small, max_size=4).map(tuple)
-reports = st.builds(Report, few_names, epochs, st.booleans(), plausible, circles)
+reports = st.builds(NameReport, few_names, epochs, st.booleans(), plausible, circles)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     int: small,
@@ -297,7 +297,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     Epoch: epochs,
     tuple[int, ...]: circles,
     tuple[tuple[int, ...], ...]: st.lists(circles, max_size=2).map(tuple),
-    tuple[Report, ...]: st.lists(reports, max_size=3).map(tuple),
+    tuple[NameReport, ...]: st.lists(reports, max_size=3).map(tuple),
     Any: odd_contents(),
 }
 

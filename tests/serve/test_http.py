@@ -9,7 +9,7 @@ import pytest
 
 from peerlock.serve import http
 from peerlock.serve.http import (
-    Request,
+    HttpRequest,
     Response,
     Server,
     Stream,
@@ -35,7 +35,7 @@ class Desk:
     def admits(self, headers: Mapping[bytes, bytes], *_: object) -> Response | None:
         return None if b"x-key" in headers else complaint(401, "no key")
 
-    def handle(self, request: Request) -> Any:
+    def handle(self, request: HttpRequest) -> Any:
         match request.path:
             case "/later":
                 return self.later()

@@ -8,12 +8,12 @@ import pytest
 from peerlock.node.terms import demand
 from peerlock.serve.sessions import (
     Claim,
+    ClaimPhase,
     Ending,
     Full,
-    Limits,
     Mismatch,
-    Phase,
     Session,
+    SessionLimits,
     Sessions,
     Unknown,
 )
@@ -32,7 +32,7 @@ class House:
         self.fence = 0
         ids = iter(f"s{n}" for n in range(1_000_000))
         self.sessions = Sessions(
-            self, lambda: self.now, lambda: next(ids), Limits(**limits)
+            self, lambda: self.now, lambda: next(ids), SessionLimits(**limits)
         )
 
     def ask(self, claim: Claim) -> None:
@@ -57,7 +57,9 @@ class House:
             self.sessions.held(first[0], self.fence)
 
     def holder(self, name: str) -> Claim | None:
-        return next((c for c in self.queues.get(name, ()) if c.phase is Phase.HELD), None)
+        return next(
+            (c for c in self.queues.get(name, ()) if c.phase is ClaimPhase.HELD), None
+        )
 
 
 @pytest.fixture
@@ -147,9 +149,9 @@ def test_a_loss_stays_until_the_client_has_seen_it(house: House) -> None:
     claim = house.sessions.claim(session, "x", "x", LOCK)
     house.sessions.lost(claim)
     assert house.told[-1] == ("s0", "lost")
-    assert house.sessions.find(session, "x").phase is Phase.LOST
+    assert house.sessions.find(session, "x").phase is ClaimPhase.LOST
     assert house.sessions.claim(session, "x", "x", LOCK) is claim  # and not a new one
-    assert house.sessions.drop(session, "x").phase is Phase.LOST
+    assert house.sessions.drop(session, "x").phase is ClaimPhase.LOST
     assert session.claims == {}
 
 
@@ -167,7 +169,7 @@ def test_a_client_that_would_not_wait_is_told_so(house: House) -> None:
     one, other = house.sessions.open(10.0), house.sessions.open(10.0)
     house.sessions.claim(one, "x", "x", LOCK)
     claim = house.sessions.claim(other, "x", "x", LOCK, nonblock=True)
-    assert claim.phase is Phase.BUSY
+    assert claim.phase is ClaimPhase.BUSY
 
 
 def test_sessions_and_claims_are_limited() -> None:

@@ -20,8 +20,8 @@ import pytest
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
 from peerlock.simulator import places
-from peerlock.simulator.cluster import Cluster, Story
-from peerlock.simulator.places import Place, Places
+from peerlock.simulator.cluster import Cluster, ClusterStory
+from peerlock.simulator.places import Places, QueuePlace
 from peerlock.simulator.witness import Held, Misrule, Witness
 from tests.node.mutants import MUTANTS, Mutant
 from tests.node.rewritten import ALL as REWRITTEN
@@ -43,7 +43,7 @@ TRIED = tuple(dict.fromkeys((*TELLING, *range(1, SEEDS + 1))))
 def test_no_seed_ends_in_misrule(first: int) -> None:
     for seed in range(first, first + CHUNK):
         try:
-            outcome = Cluster(Story(seed)).run()
+            outcome = Cluster(ClusterStory(seed)).run()
         except Exception as error:
             error.add_note(f"replay it with: python -m bench.soak --seed {seed} --log")
             raise
@@ -56,7 +56,7 @@ def test_links_that_are_full_most_of_the_time_slow_down_and_do_no_harm(
     monkeypatch.setattr(links, "FULL", 3)
     monkeypatch.setattr(places, "IN_TURN", frozenset())  # requests are held back
     for seed in range(1, 41):
-        assert Cluster(Story(seed)).run().grants > 0
+        assert Cluster(ClusterStory(seed)).run().grants > 0
 
 
 # One seed is one run
@@ -66,8 +66,8 @@ def test_links_that_are_full_most_of_the_time_slow_down_and_do_no_harm(
 def test_one_seed_is_one_run(seed: int) -> None:
     outcome, log = telling(seed)
     assert (outcome, log) == telling(seed)
-    assert outcome == Cluster(Story(seed)).run()  # telling changes nothing
-    assert outcome != Cluster(Story(seed + 1)).run()
+    assert outcome == Cluster(ClusterStory(seed)).run()  # telling changes nothing
+    assert outcome != Cluster(ClusterStory(seed + 1)).run()
 
 
 def test_a_run_depends_on_no_order_of_hashing() -> None:
@@ -92,7 +92,7 @@ def test_a_run_depends_on_no_order_of_hashing() -> None:
 
 def test_what_can_happen_does_happen() -> None:
     happened: Counter[str] = Counter()
-    outcomes = [Cluster(Story(seed)).run() for seed in range(1, 61)]
+    outcomes = [Cluster(ClusterStory(seed)).run() for seed in range(1, 61)]
     for outcome in outcomes:
         happened.update(outcome.happened)
     for what in (
@@ -128,7 +128,7 @@ def test_a_mutant_is_caught_by_a_seed(
     mutant.apply(monkeypatch)
     for seed in TRIED:
         try:
-            Cluster(Story(seed)).run()
+            Cluster(ClusterStory(seed)).run()
         except (Misrule, RemoteError, AssertionError, ValueError):
             return
     pytest.fail(f"{SEEDS} seeds have not noticed that {mutant}")
@@ -231,14 +231,14 @@ class Waiting:
         self.now = 1.0
         self.places = Places(lambda: self.now, lambda: calm, lambda: whole)
 
-    def ask(self, who: str, after: float = 1.0, **changes: Any) -> Place:
+    def ask(self, who: str, after: float = 1.0, **changes: Any) -> QueuePlace:
         self.now += after
-        place = Place(who, self.now, False, True, lambda: True)
+        place = QueuePlace(who, self.now, False, True, lambda: True)
         place = replace(place, **changes)
         self.places.asks("x", place)
         return place
 
-    def grant(self, place: Place, algorithm: str = "naimi-trehel") -> None:
+    def grant(self, place: QueuePlace, algorithm: str = "naimi-trehel") -> None:
         self.places.granted("x", place, algorithm)
 
 
@@ -336,7 +336,7 @@ def test_a_mutant_of_what_ships_is_caught(
         return
     for seed in TRIED:
         try:
-            Cluster(Story(seed)).run()
+            Cluster(ClusterStory(seed)).run()
         except (Misrule, RemoteError, AssertionError, LookupError):
             return
     pytest.fail(f"{SEEDS} seeds have not noticed that {mutant}")

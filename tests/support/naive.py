@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from peerlock.checker.model import Model
-from peerlock.core.peer import Broadcast, CancelTimer, Grant, NodeId, Peer, Send, SetTimer
+from peerlock.core.peer import Broadcast, CancelTimer, Enter, NodeId, Peer, Send, SetTimer
 
 
 class Flight(NamedTuple):
@@ -145,7 +145,7 @@ def carry_out(world: World, model: Model, peer: Peer) -> World:
                 world = world._replace(timers=world.timers | {(me, name)})
             case CancelTimer(name):
                 world = world._replace(timers=world.timers - {(me, name)})
-            case Grant():
+            case Enter():
                 fences[me - 1] += model.fences
                 world = world._replace(
                     waiting=world.waiting - {me},

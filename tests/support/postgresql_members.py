@@ -8,7 +8,7 @@ from typing import Any
 
 from peerlock.membership import ClusterError, View
 from peerlock.membership.postgresql import PostgresqlEngine
-from peerlock.testing import Process
+from peerlock.testing import EngineUser
 
 names = count(1)
 
@@ -19,7 +19,7 @@ def fresh(conninfo: str) -> str:
     return f"{conninfo}{sign}cluster=c{next(names)}"
 
 
-class Member(Process):
+class Member(EngineUser):
     """An engine, and what its host would do with it: renew, and listen."""
 
     engine: PostgresqlEngine

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peerlock.simulator.cluster import Cluster, Outcome, Story
+from peerlock.simulator.cluster import Cluster, ClusterStory, StoryOutcome
 
 
-def telling(seed: int) -> tuple[Outcome, list[str]]:
+def telling(seed: int) -> tuple[StoryOutcome, list[str]]:
     log: list[str] = []
-    return Cluster(Story(seed), log.append).run(), log
+    return Cluster(ClusterStory(seed), log.append).run(), log

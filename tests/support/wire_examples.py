@@ -14,8 +14,17 @@ from typing import Any, get_args, get_origin, get_type_hints
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
-from peerlock.node.wire import ALGORITHM_TAGS, MESSAGES, Batch, Epoch, Report, ToPeer
-from peerlock.runtime.codec import VERSION, Ask, Frame, Hello, Refusal, Seen, Told, encode
+from peerlock.node.wire import ALGORITHM_TAGS, MESSAGES, Batch, Epoch, NameReport, ToPeer
+from peerlock.runtime.codec import (
+    VERSION,
+    Ask,
+    Frame,
+    Hello,
+    Refusal,
+    Seen,
+    StatusTold,
+    encode,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -29,7 +38,7 @@ def examples() -> dict[str, Frame]:
         "Hello": Hello(VERSION, "cluster", 7),
         "Seen": Seen(VIEW),
         "Ask": Ask(VERSION, "cluster"),
-        "Told": Told({"locks": [{"name": "x", "holders": []}]}),
+        "StatusTold": StatusTold({"locks": [{"name": "x", "holders": []}]}),
         "Refusal": Refusal(VERSION, "busy"),
         "Batch": batch(),
     }
@@ -64,7 +73,7 @@ def value(hint: Any, i: int) -> Any:
         return tuple(value(get_args(hint)[0], i + n) for n in range(2))
     if hint is Demand:
         return Demand("raymond-k", 3, False)
-    if hint in (Epoch, Report):
+    if hint in (Epoch, NameReport):
         return hint(*fields_of(hint))
     return TERMS
 

@@ -36,7 +36,7 @@ from peerlock.traces import (
 from peerlock.traces.diagram import Fate
 from peerlock.traces.labels import box_around
 from peerlock.traces.layout import lay_out
-from peerlock.traces.spans import Span, State, flights, spans
+from peerlock.traces.spans import Span, SpanState, flights, spans
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,13 @@ def test_the_output_does_not_depend_on_the_hash_seed() -> None:
 
 
 def test_a_wait_ends_at_the_entry_and_a_section_when_left() -> None:
-    waits, inside = Span(State.WAITING, 1, 0, 5), Span(State.INSIDE, 1, 5, 6)
+    waits, inside = Span(SpanState.WAITING, 1, 0, 5), Span(SpanState.INSIDE, 1, 5, 6)
     assert spans(handshake()) == [waits, inside]
 
 
 def test_a_crash_ends_the_wait_and_a_restart_the_downtime() -> None:
     found = [span for span in spans(mishaps()) if span.node == 3]
-    assert found == [Span(State.WAITING, 3, 6, 7), Span(State.DOWN, 3, 7, 8)]
+    assert found == [Span(SpanState.WAITING, 3, 6, 7), Span(SpanState.DOWN, 3, 7, 8)]
 
 
 def test_a_flight_knows_all_its_ends() -> None:

@@ -38,7 +38,7 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.naimi_trehel import NaimiTrehel
 from peerlock.core.bits import nodes_in
 from peerlock.core.demands import DEFAULT_PERMITS
-from peerlock.core.peer import Grant, NodeId, Peer, RemoteError, Send, fixed, setting
+from peerlock.core.peer import Enter, NodeId, Peer, RemoteError, Send, fixed, setting
 
 Resource = int
 Asked = tuple[NodeId, int]  # who asked last, and with which of its requests
@@ -146,7 +146,7 @@ class BouabdallahLaforest(Peer):
         while effects := self.control.drain():
             for effect in effects:
                 match effect:
-                    case Grant():
+                    case Enter():
                         self.queue_up()
                         self.control.release()
                     case Send(to, nt.Request(origin)):

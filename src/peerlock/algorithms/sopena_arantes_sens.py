@@ -38,7 +38,7 @@ from typing import Any
 from peerlock.algorithms import naimi_trehel as nt
 from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.naimi_trehel import NaimiTrehel
-from peerlock.core.peer import Grant, NodeId, Peer, RemoteError, Send, fixed, setting
+from peerlock.core.peer import Enter, NodeId, Peer, RemoteError, Send, fixed, setting
 
 Part = int  # within a site: its nodes are 1, 2, …, and the coordinator is the last
 
@@ -170,7 +170,7 @@ class SopenaArantesSens(Peer):
                         self.post_between(to, message)
                     case Send(to, message):
                         self.post_within(to, message)
-                    case Grant():
+                    case Enter():
                         self.granted(part)
         return done
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlock.api.errors import ClusterError
-from peerlock.api.grants import User
+from peerlock.api.grants import BaseUser
 from peerlock.membership import clock
 from peerlock.node.locks import State, Waiter
 from peerlock.node.presence import margin
@@ -34,7 +34,7 @@ class Beat:
         self._driver = driver
         self._host = driver.host
         self._asked_at: float | None = None  # and there was no answer yet
-        self._withdrawn: list[User] = []
+        self._withdrawn: list[BaseUser] = []
 
     # In the node's thread
 
@@ -66,9 +66,9 @@ class Beat:
         node = self._host.node
         if self._asked_at is None:
             return []  # it has just answered
-        waiting = [w for w in node.waiting() if isinstance(w, User)]
+        waiting = [w for w in node.waiting() if isinstance(w, BaseUser)]
         self._withdrawn += [w for w in waiting if node.give_up(w)]
-        holders = [h for h in node.holding() if isinstance(h, User)]  # and no heirs
+        holders = [h for h in node.holding() if isinstance(h, BaseUser)]  # and no heirs
         return [node.dispossess(holder) for holder in holders]
 
     def _release(self, heirs: list[Waiter]) -> None:

@@ -15,6 +15,7 @@ from peerlock.node.terms import Demand
 
 if TYPE_CHECKING:
     from peerlock.api.driver import Driver
+    from peerlock.runtime.host import Host
 
 # How long a caller that does not want to wait waits for a lock that seems free, before it
 # probes again.
@@ -23,7 +24,7 @@ PROBE = 0.05
 WAITING = State.WAITING  # slow to look up before Python 3.12
 
 
-class User(Waiter):
+class BaseUser(Waiter):
     """A task or a thread that waits for a lock, and then holds it."""
 
     # What every grant sets.  One is made for each, and slots make that a quarter faster.
@@ -82,14 +83,14 @@ class User(Waiter):
             raise self._error
 
 
-class Grant:
+class BaseGrant:
     """The right to be in the critical section, until it is released or lost."""
 
     __slots__ = ("_user",)
 
-    _user: User
+    _user: BaseUser
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: BaseUser) -> None:
         self._user = user
 
     def __repr__(self) -> str:
@@ -125,6 +126,15 @@ class Public:
         return dir(type(self))
 
 
+def shown_node(host: Host) -> str:
+    """The repr of a node; the name of its cluster may be a secret."""
+    try:
+        host.must_be_in()
+    except ClusterError:
+        return "<peerlock node, not in a cluster>"
+    return f"<peerlock node, member {host.node.me}>"
+
+
 class Handle(Public):
     """A named lock or semaphore."""
 
@@ -151,7 +161,7 @@ class Handle(Public):
     def _release_user(self, user: Any) -> None:
         raise NotImplementedError
 
-    def _has_lost(self, user: User) -> bool:
+    def _has_lost(self, user: BaseUser) -> bool:
         if user.state is State.HOLDING:
             try:
                 self._host.step(self._pure.check_lease)
@@ -162,11 +172,11 @@ class Handle(Public):
 
     # Steps of the node
 
-    def _ask(self, user: User) -> None:
+    def _ask(self, user: BaseUser) -> None:
         self._host.must_be_in()
         self._pure.acquire(self._name, user)
 
-    def _give_back(self, user: User) -> bool:
+    def _give_back(self, user: BaseUser) -> bool:
         """Whether it was held until now; otherwise it was lost."""
         if user.state is State.HOLDING:
             self._pure.check_lease()
@@ -175,12 +185,12 @@ class Handle(Public):
         self._pure.release(user)
         return True
 
-    def _withdraw(self, user: User) -> None:
+    def _withdraw(self, user: BaseUser) -> None:
         """It is no longer wanted, in whatever state it is."""
         if self._host.step(self._drop, user):
             self._driver.after_step()
 
-    def _drop(self, user: User) -> bool:
+    def _drop(self, user: BaseUser) -> bool:
         if user.state is not State.HOLDING:
             return self._pure.give_up(user)
         self._pure.release(user)
@@ -188,7 +198,7 @@ class Handle(Public):
 
     # In the node's loop
 
-    def _probe(self, user: User) -> None:
+    def _probe(self, user: BaseUser) -> None:
         """Probe whether others hold it.  Repeated, because a new view discards answers."""
         if user.state is State.WAITING:
             with self._guard:

@@ -27,14 +27,14 @@ class Reentrant(grants.Handle):
         with self._guard:
             lock = self._pure.locks.get(self._name)
             for user in lock.holders if lock else ():
-                if not isinstance(user, grants.User) or user.owner is not owner:
+                if not isinstance(user, grants.BaseUser) or user.owner is not owner:
                     continue
                 if isinstance(user.handle, Reentrant) and user.demand == self._demand:
                     user.more += 1
                     return user
         return None
 
-    def _is_inner(self, user: grants.User) -> bool:
+    def _is_inner(self, user: grants.BaseUser) -> bool:
         """Whether it stays inside after this release, which is counted."""
         with self._guard:
             inner = user.more > 0
@@ -42,7 +42,7 @@ class Reentrant(grants.Handle):
         return inner
 
 
-def must_not_be_lost(user: grants.User) -> None:
+def must_not_be_lost(user: grants.BaseUser) -> None:
     if user.state is State.LOST:
         raise Lost(f"{user.name!r} was lost while it was held")
 

@@ -24,11 +24,11 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from peerlock.api.errors import Lost, NotHeld, Timeout
-from peerlock.api.grants import Grant
+from peerlock.api.grants import BaseGrant
 from peerlock.api.names import plain_name, plain_timeout
 from peerlock.core.errors import UsageError
 
-G = TypeVar("G", bound=Grant)
+G = TypeVar("G", bound=BaseGrant)
 
 
 class Several:
@@ -135,7 +135,7 @@ class BlockingLocks(Several, Generic[G]):
         stack.__exit__(kind, error, trace)
 
 
-def must_be_held(grants: Iterable[Grant]) -> None:
+def must_be_held(grants: Iterable[BaseGrant]) -> None:
     """One may have been lost while others were waited for."""
     for grant in grants:
         if grant.is_lost:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 new = object.__new__
 
 
-class User(grants.User):
+class User(grants.BaseUser):
     """A task that waits for a lock, and then holds it."""
 
     handle: Lock
@@ -70,7 +70,7 @@ class User(grants.User):
             self.handle._cancel_owner_of(self, self.owner)
 
 
-class Grant(grants.Grant):
+class Grant(grants.BaseGrant):
     """The right to be in the critical section, until it is released or lost."""
 
     __slots__ = ()

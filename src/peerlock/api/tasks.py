@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from peerlock.api.driver import BesideLoop, InLoop
 from peerlock.api.forks import mind_forks
-from peerlock.api.grants import Public
+from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, leadership, must_have_permits
@@ -46,6 +46,9 @@ class LockNode(Public):
         self.driver = driver
         self._survey = survey
         self.host = driver.host
+
+    def __repr__(self) -> str:
+        return shown_node(self.host)
 
     async def __aenter__(self) -> LockNode:
         await self.driver.start()

@@ -52,7 +52,7 @@ CURRENT = Current()
 new = object.__new__
 
 
-class User(grants.User):
+class User(grants.BaseUser):
     """A thread that waits for a lock, and then holds it."""
 
     handle: Lock
@@ -84,7 +84,7 @@ class User(grants.User):
         return settled
 
 
-class Grant(grants.Grant):
+class Grant(grants.BaseGrant):
     """The right to be in the critical section, until it is released or lost."""
 
     __slots__ = ()
@@ -117,7 +117,8 @@ class Lock(grants.Handle):
 
     def __repr__(self) -> str:
         state = "locked" if self.locked() else "unlocked"
-        return f"<{state} peerlock.sync.Lock object {self._name!r} at {id(self):#x}>"
+        kind = "peerlock.sync semaphore" if self._demand.permits else "peerlock.sync.Lock"
+        return f"<{state} {kind} object {self._name!r} at {id(self):#x}>"
 
     def locked(self) -> bool:
         """Whether it is held through this object; `holder()` asks the cluster."""
@@ -240,7 +241,7 @@ class Lock(grants.Handle):
         if stuck and len(stuck) >= self._demand.permits:
             raise Deadlock(f"this thread already holds all permits of {self._name!r}")
 
-    def _drop(self, user: grants.User) -> bool:
+    def _drop(self, user: grants.BaseUser) -> bool:
         if user in self._held:
             self._held.remove(user)
         return super()._drop(user)

@@ -19,7 +19,7 @@ from typing import ParamSpec, TypeVar
 from peerlock.api.driver import OwnThread
 from peerlock.api.errors import Deadlock
 from peerlock.api.forks import belongs_here, mind_forks
-from peerlock.api.grants import Public
+from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
 from peerlock.api.meeting import USUAL, Reach, meet
 from peerlock.api.names import asked_for, leadership, must_have_permits
@@ -61,6 +61,9 @@ class LockNode(Public):
             self.driver.join()
             raise
         mind_forks(host)
+
+    def __repr__(self) -> str:
+        return shown_node(self.host)
 
     def __enter__(self) -> LockNode:
         return self

@@ -100,12 +100,14 @@ def _shortest(search: ReducedSearch, limits: Limits) -> Verdict:
 def _messages_only(search: ReducedSearch, report: Verdict, limits: Limits) -> Verdict:
     """A renaming changes which node is overtaken, and no number of messages."""
     from peerlock.checker.arrays import measures as on_arrays
-    from peerlock.checker.arrays.graph import Graph
+    from peerlock.checker.arrays.graph import ArrowGraph
 
     if search.arrows is None:
         return replace(report, unmeasured="there was no memory left for it")
     try:
-        messages = on_arrays.max_messages_per_entry(Graph(search, _poll(search, limits)))
+        messages = on_arrays.max_messages_per_entry(
+            ArrowGraph(search, _poll(search, limits))
+        )
     except KeyboardInterrupt:
         return replace(report, unmeasured="it was interrupted")
     except Stopped as stopped:
@@ -155,12 +157,12 @@ def _starving(search: Exploration, limits: Limits) -> Lasso | None:
     try:
         if isinstance(search, Search):
             return starving(search)
-        from peerlock.checker.arrays.graph import Graph
+        from peerlock.checker.arrays.graph import ArrowGraph
         from peerlock.checker.arrays.search import ArraySearch
         from peerlock.checker.arrays.starvation import starving as starving_on_arrays
 
         assert isinstance(search, ArraySearch)
-        return starving_on_arrays(Graph(search, _poll(search, limits)))
+        return starving_on_arrays(ArrowGraph(search, _poll(search, limits)))
     except Stopped as stopped:
         search.exhausted, search.cut = False, str(stopped)
         return None
@@ -202,7 +204,7 @@ def _measures(
         messages = measures.max_messages_per_entry(search, poll)
         return messages, measures.worst_overtaking(search, poll)
     from peerlock.checker.arrays import measures as on_arrays
-    from peerlock.checker.arrays.graph import Graph
+    from peerlock.checker.arrays.graph import ArrowGraph
     from peerlock.checker.arrays.search import ArraySearch
 
     assert isinstance(search, ArraySearch)
@@ -210,7 +212,7 @@ def _measures(
     each = MEASURING + search.model.nodes
     if search.arrows is None or limits.room(each * search.size):
         return None, None
-    graph = Graph(search, poll)
+    graph = ArrowGraph(search, poll)
     return on_arrays.max_messages_per_entry(graph), on_arrays.worst_overtaking(graph)
 
 

@@ -30,10 +30,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from peerlock.checker.sites import Outcome, Phase, Sites, Step
+from peerlock.checker.sites import Outcome, Phase, Sites, SiteStep
 
 
-class Kind(NamedTuple):
+class DeliveryKind(NamedTuple):
     """Deliveries that are relied on together, or given up together."""
 
     message: str
@@ -44,24 +44,24 @@ class Kind(NamedTuple):
 class Dependent(Exception):
     """Deliveries of these kinds do not commute; None: no kind is of use here."""
 
-    def __init__(self, kind: Kind | None) -> None:
+    def __init__(self, kind: DeliveryKind | None) -> None:
         super().__init__(kind)
         self.kind = kind
 
 
 class Commuting:
-    def __init__(self, sites: list[Sites], given_up: set[Kind]) -> None:
+    def __init__(self, sites: list[Sites], given_up: set[DeliveryKind]) -> None:
         self.sites = sites
         self.given_up = given_up
-        self.used: set[Kind] = set()
+        self.used: set[DeliveryKind] = set()
         model = sites[0].model
         self._fifo, self._fences = model.network.fifo, model.fences
-        self._asked: dict[tuple[int, int], set[Step]] = defaultdict(set)
-        self._relied: dict[tuple[int, int], set[Step]] = defaultdict(set)
-        self._before: dict[tuple[int, int], set[tuple[int, Step]]] = defaultdict(set)
-        self._todo: list[tuple[int, int, Step, Step]] = []  # to be compared
+        self._asked: dict[tuple[int, int], set[SiteStep]] = defaultdict(set)
+        self._relied: dict[tuple[int, int], set[SiteStep]] = defaultdict(set)
+        self._before: dict[tuple[int, int], set[tuple[int, SiteStep]]] = defaultdict(set)
+        self._todo: list[tuple[int, int, SiteStep, SiteStep]] = []  # to be compared
 
-    def alone(self, node: int, local: int, delivery: Step) -> bool:
+    def alone(self, node: int, local: int, delivery: SiteStep) -> bool:
         """Whether this delivery is enough, as far as is known."""
         kind = self._kind(node, local, delivery)
         if kind in self.given_up or not self._quiet(node, local, delivery):
@@ -70,12 +70,12 @@ class Commuting:
         self._work_off()
         return True
 
-    def asked(self, node: int, local: int, step: Step) -> None:
+    def asked(self, node: int, local: int, step: SiteStep) -> None:
         """An input is possible here: whatever is relied on must commute with it."""
         self._ask(node, local, step)
         self._work_off()
 
-    def _ask(self, node: int, local: int, step: Step) -> None:
+    def _ask(self, node: int, local: int, step: SiteStep) -> None:
         here = node, local
         if step in self._asked[here]:
             return
@@ -85,7 +85,9 @@ class Commuting:
             (node, then, delivery, step) for then, delivery in self._before[here]
         ]
 
-    def _rely(self, node: int, local: int, delivery: Step, on_behalf: Kind) -> None:
+    def _rely(
+        self, node: int, local: int, delivery: SiteStep, on_behalf: DeliveryKind
+    ) -> None:
         here = node, local
         if delivery in self._relied[here]:
             return
@@ -107,7 +109,7 @@ class Commuting:
             self._compare(node, local, delivery, step)
             self._ask(node, local, step)
 
-    def _compare(self, node: int, local: int, delivery: Step, step: Step) -> None:
+    def _compare(self, node: int, local: int, delivery: SiteStep, step: SiteStep) -> None:
         outcome, kind = self.sites[node].outcome, self._kind(node, local, delivery)
         first, later = outcome(local, delivery), outcome(local, step)
         after = outcome(first.local, step)
@@ -122,7 +124,7 @@ class Commuting:
             raise Dependent(kind)
         self._rely(node, later.local, delivery, kind)
 
-    def _quiet(self, node: int, local: int, delivery: Step) -> bool:
+    def _quiet(self, node: int, local: int, delivery: SiteStep) -> bool:
         sites = self.sites[node]
         found = sites.outcome(local, delivery)
         if found.breach is not None or found.granted or found.beyond or found.heard:
@@ -131,13 +133,13 @@ class Commuting:
         same = one._replace(snapshot=()) == other._replace(snapshot=())
         return same and not (self._fences and found.pushes[0])
 
-    def _kind(self, node: int, local: int, delivery: Step) -> Kind:
+    def _kind(self, node: int, local: int, delivery: SiteStep) -> DeliveryKind:
         sites = self.sites[node]
         message = sites.message(delivery)
         here = sites.locals[local]
-        return Kind(type(message).__name__, here.phase, here.left > 0)
+        return DeliveryKind(type(message).__name__, here.phase, here.left > 0)
 
-    def _in_line(self, node: int, step: Step, delivery: Step) -> bool:
+    def _in_line(self, node: int, step: SiteStep, delivery: SiteStep) -> bool:
         """Whether both are messages of one sender, of which one waits for the other."""
         letters = self.sites[node].letters
         if not step.letter:

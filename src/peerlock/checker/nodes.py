@@ -72,7 +72,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ViewSeen:
     """The engine's word on a view; `me` for who has just joined."""
 
     view: View
@@ -85,17 +85,17 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Joining:
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Leaving:
     pass
 
 
-class User(Waiter):
-    def __init__(self, demand: Demand, process: Process) -> None:
+class ModelUser(Waiter):
+    def __init__(self, demand: Demand, process: ModelProcess) -> None:
         super().__init__(demand)
         self.process = process
 
@@ -104,8 +104,8 @@ class User(Waiter):
 
 
 @dataclass(eq=False)
-class Process(Peer):
-    messages = (Parcel, Seen)
+class ModelProcess(Peer):
+    messages = (Parcel, ViewSeen)
 
     story: Story = setting()
     node: Node = fixed(init=False)
@@ -141,10 +141,10 @@ class Process(Peer):
             self.node.see(first_view(self.story), self.me)
             self._settle()
         else:
-            self.send(self.engine, Join())
+            self.send(self.engine, Joining())
 
     def restart(self) -> None:
-        self.send(self.engine, Join())
+        self.send(self.engine, Joining())
         self._set_tick()
 
     def acquire(self) -> None:
@@ -156,7 +156,7 @@ class Process(Peer):
     def _acquire(self, demand: Demand) -> None:
         self.unused_for = 0
         self.cancel_timer("leave")
-        self.node.acquire(NAME, User(demand, self))
+        self.node.acquire(NAME, ModelUser(demand, self))
         self._settle()
 
     def release(self) -> None:
@@ -205,7 +205,7 @@ class Process(Peer):
     def _leave(self) -> None:
         self.left = True
         self.node.lose_everything()
-        self.send(self.engine, Leave())
+        self.send(self.engine, Leaving())
 
     @property
     def _in_use(self) -> bool:
@@ -216,7 +216,7 @@ class Process(Peer):
             self.node.receive(parcel.member, parcel.batch)
             self._settle()
 
-    def receive_seen(self, sender: NodeId, seen: Seen) -> None:
+    def receive_view_seen(self, sender: NodeId, seen: ViewSeen) -> None:
         if not self.left:
             self.node.see(seen.view, seen.me)
             self._settle()
@@ -236,10 +236,10 @@ class Process(Peer):
 
 
 @dataclass(eq=False)
-class Engine(Peer):
+class ModelEngine(Peer):
     """It removes no process that is alive."""
 
-    messages = (Join, Leave, Down)
+    messages = (Joining, Leaving, Down)
 
     story: Story = setting()
     view: View = View(0, ())
@@ -253,11 +253,11 @@ class Engine(Peer):
 
     release = acquire
 
-    def receive_join(self, sender: NodeId, message: Join) -> None:
+    def receive_joining(self, sender: NodeId, message: Joining) -> None:
         number = self.view.number + 1
         self._tell(View(number, (*self.view.members, Member(number, "", sender))))
 
-    def receive_leave(self, sender: NodeId, message: Leave) -> None:
+    def receive_leaving(self, sender: NodeId, message: Leaving) -> None:
         self._put_out(sender)
 
     def receive_down(self, sender: NodeId, message: Down) -> None:
@@ -272,7 +272,7 @@ class Engine(Peer):
         self.view = view
         for member in view.members:
             me = member.id if member.id == view.number else None
-            self.send(member.pid, Seen(view, me))
+            self.send(member.pid, ViewSeen(view, me))
 
 
 def first_view(story: Story) -> View:
@@ -287,7 +287,7 @@ def node_model(story: Story) -> Model:
     engine = everybody[-1]
 
     def make(me: NodeId) -> Peer:
-        return (Engine if me == engine else Process)(me, everybody, story=story)
+        return (ModelEngine if me == engine else ModelProcess)(me, everybody, story=story)
 
     return Model(
         name=story.name,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from peerlock.checker.commuting import Dependent, Kind
+from peerlock.checker.commuting import DeliveryKind, Dependent
 from peerlock.checker.model import Model
 from peerlock.checker.renaming import Asymmetric, candidates, generators, inverse
 from peerlock.checker.search import Limits
@@ -42,7 +42,7 @@ def reduced(model: Model, limits: Limits, wanted: Collection[str]) -> ReducedSea
 
     assert model.requests is not None
     used = candidates(model.requests) if SYMMETRY in wanted else []
-    given_up: set[Kind] | None = set()
+    given_up: set[DeliveryKind] | None = set()
     if COMMUTING not in wanted or model.medium or model.outlasting:
         given_up = None
     first_look = True

@@ -29,10 +29,10 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from peerlock.checker.letters import Inbox
-from peerlock.checker.sites import Local, Outcome, Sites, Step
+from peerlock.checker.sites import Local, Outcome, Sites, SiteStep
 
 Renaming = tuple[int, ...]  # of each node by index: the index of its image
-Input = tuple[int, int, Step]  # a node, its local state, and what happens there
+Input = tuple[int, int, SiteStep]  # a node, its local state, and what happens there
 MOST = 120  # renamings that are used
 SMALL = 5  # nodes, of which all renamings are tried
 
@@ -120,7 +120,7 @@ class Renamings:
             for node, outcome in enumerate(starts):
                 self._agree(renaming, node, outcome, starts[renaming[node]])
 
-    def compare(self, node: int, local: int, step: Step) -> None:
+    def compare(self, node: int, local: int, step: SiteStep) -> None:
         """An input of a peer with its images, and these with theirs."""
         todo: list[Input] = [(node, local, step._replace(letter=self._plain(node, step)))]
         differ: list[Renaming] = []
@@ -146,7 +146,7 @@ class Renamings:
 
     # One input
 
-    def _plain(self, node: int, step: Step) -> int:
+    def _plain(self, node: int, step: SiteStep) -> int:
         """Its letter without what it knows, which the peer does not see."""
         if not step.letter:
             return 0
@@ -154,7 +154,7 @@ class Renamings:
         sender, _, message = letters.open(step.letter)
         return letters.letter(message, False, sender)
 
-    def _compare(self, renaming: Renaming, node: int, local: int, step: Step) -> Input:
+    def _compare(self, renaming: Renaming, node: int, local: int, step: SiteStep) -> Input:
         there = renaming[node]
         image = self.local(renaming, node, local)
         same = step

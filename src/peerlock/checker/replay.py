@@ -6,45 +6,36 @@ verifies the one bit that the search keeps instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from peerlock.checker.model import Model
 from peerlock.checker.sites import Action, Breach
-from peerlock.core.peer import Broadcast, Down, Grant, NodeId, Send
+from peerlock.core.peer import Broadcast, Down, Enter, NodeId, Send
+from peerlock.core.under_way import UnderWay
 from peerlock.traces.trace import Kind, Step, Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    number: int
-    sender: NodeId
-    to: NodeId
-    message: Any
-    fence: int
 
 
 def replay(model: Model, schedule: list[Action], breach: Breach | None = None) -> Trace:
     """Only the last step may fail, and only if that is the breach."""
-    stage = Stage(model)
+    replayed = Replay(model)
     fails = breach is not None and breach.property in ("remote error", "invariant")
     for number, action in enumerate(schedule, 1):
         try:
-            stage.play(action)
+            replayed.play(action)
         except Exception:
             if not fails or number < len(schedule):
                 raise
     if breach is not None:
-        stage.note(Kind.VIOLATION, breach.node, note=breach.text)
-    return stage.trace
+        replayed.note(Kind.VIOLATION, breach.node, note=breach.text)
+    return replayed.trace
 
 
-class Stage:
+class Replay:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.trace = Trace(model.name, model.nodes)
         self.time = 0
-        self.flights: list[Flight] = []
+        self.flights: list[UnderWay] = []
         self.fences = [0] * (model.nodes + 1)
         self.latest = 0  # fence of a grant
         self.gone: set[NodeId] = set()
@@ -85,10 +76,10 @@ class Stage:
                 self._crash(node)
         self._carry_out(node)
 
-    def _arrival(self, action: Action, kind: Kind) -> Flight:
+    def _arrival(self, action: Action, kind: Kind) -> UnderWay:
         flight = self._find(action)
         self.flights.remove(flight)
-        if flight.sender == flight.to:
+        if flight.sender == flight.receiver:
             return flight  # its own, on a medium
         self.note(
             kind,
@@ -99,7 +90,7 @@ class Stage:
         )
         return flight
 
-    def _find(self, action: Action) -> Flight:
+    def _find(self, action: Action) -> UnderWay:
         """The first of these messages that knows as much of the latest grant.
 
         If none does, the receiver knows already, and it does not matter.
@@ -107,7 +98,8 @@ class Stage:
         found = [
             f
             for f in self.flights
-            if (f.sender, f.to, f.message) == (action.sender, action.node, action.message)
+            if (f.sender, f.receiver, f.message)
+            == (action.sender, action.node, action.message)
         ]
         if self.fifo or self.medium:
             return found[0]
@@ -116,7 +108,7 @@ class Stage:
 
     def _crash(self, node: NodeId) -> None:
         self.gone.add(node)
-        self.flights = [flight for flight in self.flights if flight.to != node]
+        self.flights = [flight for flight in self.flights if flight.receiver != node]
         self.note(Kind.CRASH, node)
         for to in self.peers[node].others():
             if Down in self.peers[to].messages:
@@ -137,9 +129,9 @@ class Stage:
                     for to in self.peers[node].others():
                         self._send(node, to, message)
                     if self.medium:
-                        own = Flight(0, node, node, message, self.fences[node])
+                        own = UnderWay(0, node, node, message, self.fences[node])
                         self.flights.append(own)
-                case Grant():
+                case Enter():
                     self.fences[node] += 1
                     self.latest = self.fences[node]
                     self.note(Kind.ENTER, node, fence=self.latest)
@@ -148,5 +140,5 @@ class Stage:
         number = 1 + sum(step.kind is Kind.SEND for step in self.trace)
         self.note(Kind.SEND, sender, peer=to, message=message, flight=number)
         if to not in self.gone:
-            flight = Flight(number, sender, to, message, self.fences[sender])
+            flight = UnderWay(number, sender, to, message, self.fences[sender])
             self.flights.append(flight)

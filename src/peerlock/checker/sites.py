@@ -24,7 +24,7 @@ from peerlock.core.peer import (
     Broadcast,
     CancelTimer,
     Down,
-    Grant,
+    Enter,
     NodeId,
     Peer,
     RemoteError,
@@ -62,7 +62,7 @@ GONE = Local((), Phase.CRASHED, 0)
 Site = tuple[int, bool, Inbox]
 
 
-class Step(NamedTuple):
+class SiteStep(NamedTuple):
     """Something that can happen at a site."""
 
     what: str  # request, leave, receive, timer, restart, or one of the faults
@@ -285,29 +285,32 @@ class Sites:
                 plain.append(move)
         return tuple(plain), tuple(special)
 
-    def _steps(self, number: int) -> Iterator[tuple[Step, Plain | Special]]:
+    def _steps(self, number: int) -> Iterator[tuple[SiteStep, Plain | Special]]:
         site = self.sites[number]
         local_id, knows, inbox = site
         local, network = self.locals[local_id], self.model.network
         for step in self.inputs(local):
             yield step, self._own(number, site, step)
         for at in self.letters.deliverable(inbox):
-            step = Step("receive", inbox[at])
+            step = SiteStep("receive", inbox[at])
             yield (
                 step,
                 self._input(number, (local_id, *self.letters.take(knows, inbox, at)), step),
             )
             if network.losses:
                 rest = inbox[:at] + inbox[at + 1 :]
-                yield Step("lose", inbox[at]), self._fault("lose", number, rest)
+                yield SiteStep("lose", inbox[at]), self._fault("lose", number, rest)
             if network.duplications:
                 twice = self.letters.add(inbox, inbox[at : at + 1])
-                yield Step("duplicate", inbox[at]), self._fault("duplicate", number, twice)
+                yield (
+                    SiteStep("duplicate", inbox[at]),
+                    self._fault("duplicate", number, twice),
+                )
         if self.may_crash(local):
             delta = self._change(number, (self.gone(local), False, ()))
             yield CRASH, Special(delta, self.obituary(), fault="crash")
 
-    def inputs(self, local: Local) -> Iterator[Step]:
+    def inputs(self, local: Local) -> Iterator[SiteStep]:
         """What the node, its user and its timers may do, whatever is under way."""
         if local.phase is Phase.CRASHED:
             if self.model.network.returns:
@@ -315,11 +318,11 @@ class Sites:
             return
         if local.phase is Phase.IDLE and local.left:
             for number in range(len(self.model.rule.demands)):
-                yield Step("request", demand=number)
+                yield SiteStep("request", demand=number)
         if local.phase is Phase.INSIDE:
             yield LEAVE
         for timer in local.timers:
-            yield Step("timer", 0, timer)
+            yield SiteStep("timer", 0, timer)
 
     def may_crash(self, local: Local) -> bool:
         may = self.model.network.crashes and self.me not in self.model.lasting
@@ -335,7 +338,7 @@ class Sites:
         number = self._messages.number(Down())
         return self._posted([(to, number, False) for to in told if to != self.me])
 
-    def _own(self, number: int, site: Site, step: Step) -> Plain | Special:
+    def _own(self, number: int, site: Site, step: SiteStep) -> Plain | Special:
         move = self._input(number, site, step)
         if step.timer not in self.model.outlasting:
             return move
@@ -347,20 +350,20 @@ class Sites:
         delta = self._change(number, (local, knows, inbox))
         return Special(delta, (), fault=fault)
 
-    def _action(self, step: Step) -> Action:
+    def _action(self, step: SiteStep) -> Action:
         if not step.letter:
             return Action(step.what, self.me, timer=step.timer, demand=step.demand)
         sender, knows, message = self.letters.open(step.letter)
         value = self._messages.values[message]
         return Action(step.what, self.me, sender, value, knows)
 
-    def message(self, step: Step) -> Any:
+    def message(self, step: SiteStep) -> Any:
         """What is received."""
         return self._messages.values[self.letters.open(step.letter).message]
 
     # What the real peer does
 
-    def _input(self, number: int, site: Site, step: Step) -> Plain | Special:
+    def _input(self, number: int, site: Site, step: SiteStep) -> Plain | Special:
         local, knows, inbox = site
         outcome = self.outcome(local, step)
         if outcome.granted or outcome.breach is not None or outcome.beyond:
@@ -379,7 +382,7 @@ class Sites:
         delta = self._change(number, then)
         return Special(delta, outcome.pushes[knows], True, outcome.demand)
 
-    def outcome(self, local: int, step: Step) -> Outcome:
+    def outcome(self, local: int, step: SiteStep) -> Outcome:
         """Of an input that is not a fault; the bit of a letter does not matter."""
         sender, message = 0, 0
         if step.letter:
@@ -392,7 +395,9 @@ class Sites:
             self._outcomes[key] = found
         return found
 
-    def _ask_peer(self, local: Local, step: Step, message: int, sender: NodeId) -> Outcome:
+    def _ask_peer(
+        self, local: Local, step: SiteStep, message: int, sender: NodeId
+    ) -> Outcome:
         what, timer = step.what, step.timer
         self._peer.restore(self._fresh if what == "restart" else local.snapshot)
         then = local
@@ -441,7 +446,7 @@ class Sites:
                     sends += [(to, number, granted) for to in self._peer.others()]
                     if self.model.medium:
                         heard += (self.letters.letter(number, False, self.me),)
-                case Grant():
+                case Enter():
                     if phase is not Phase.WAITING:
                         text = f"{self.me} is let in without having asked"
                         return self._broken("exclusion", text)
@@ -486,4 +491,4 @@ class Sites:
         return tuple((to, self.everybody[to].push(sent)) for to, sent in letters.items())
 
 
-LEAVE, CRASH, RESTART = map(Step, ("leave", "crash", "restart"))
+LEAVE, CRASH, RESTART = map(SiteStep, ("leave", "crash", "restart"))

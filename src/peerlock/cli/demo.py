@@ -34,7 +34,7 @@ LONGEST_END = 20.0  # and until all have left
 
 
 @dataclass
-class Worker:
+class DemoWorker:
     number: int
     process: asyncio.subprocess.Process
     state: str = "starting"
@@ -55,13 +55,13 @@ class Show:
 
     algorithm: str
     seconds: float
-    workers: list[Worker] = field(default_factory=list)
-    strip: deque[Worker] = field(default_factory=lambda: deque(maxlen=STRIP))
+    workers: list[DemoWorker] = field(default_factory=list)
+    strip: deque[DemoWorker] = field(default_factory=lambda: deque(maxlen=STRIP))
     began: float = 0.0
     killed_at: float | None = None
     recovered_ms: float | None = None
 
-    def heard(self, worker: Worker, told: dict[str, Any]) -> None:
+    def heard(self, worker: DemoWorker, told: dict[str, Any]) -> None:
         event, at = told["event"], told["at"]
         if worker.killed:
             return
@@ -80,7 +80,7 @@ class Show:
         elif event == "joined":
             worker.state = "waits"
 
-    def _kill(self, worker: Worker) -> None:
+    def _kill(self, worker: DemoWorker) -> None:
         """While it holds."""
         self.killed_at = time.monotonic()
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -158,7 +158,7 @@ def demo(nodes: int, seconds: float, algorithm: str, as_json: bool) -> None:
 async def play(show: Show, nodes: int, folder: Path, quiet: bool) -> None:
     try:
         for number in range(nodes):
-            show.workers.append(Worker(number, await started(show.algorithm, folder)))
+            show.workers.append(DemoWorker(number, await started(show.algorithm, folder)))
         listening = [asyncio.ensure_future(listen(show, w)) for w in show.workers]
         with displayed(show, quiet):
             await all_joined(show, listening)
@@ -196,7 +196,7 @@ async def started(algorithm: str, folder: Path) -> asyncio.subprocess.Process:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def tell_to_end(workers: Sequence[Worker]) -> None:
+def tell_to_end(workers: Sequence[DemoWorker]) -> None:
     for worker in workers:
         assert worker.process.stdin is not None
         worker.process.stdin.close()
@@ -212,7 +212,7 @@ async def ended(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def listen(show: Show, worker: Worker) -> None:
+async def listen(show: Show, worker: DemoWorker) -> None:
     assert worker.process.stdout is not None
     async for line in worker.process.stdout:
         with contextlib.suppress(json.JSONDecodeError):  # the last line of the killed one

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from peerlock.cli.descriptors import must_have_descriptors
 from peerlock.cli.ending import UNAVAILABLE, Failure, end_with
-from peerlock.cli.lock_line import Request, parse
+from peerlock.cli.lock_line import LockRequest, parse
 from peerlock.core.errors import UsageError
 from peerlock.supervision.child import Command
 from peerlock.supervision.neighbour import Neighbour
@@ -59,7 +59,7 @@ def show_help() -> int:
     return 0
 
 
-def held_and_run(request: Request) -> int:
+def held_and_run(request: LockRequest) -> int:
     must_have_descriptors()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise its exit code would be lost
     environment = {**os.environ, "PEERLOCK_NAME": ",".join(request.names)}

@@ -10,7 +10,7 @@ from peerlock.cli.options import (
     LABEL,
     LEASE,
     REACH,
-    Line,
+    CommandLine,
     Option,
     plain_seconds,
     whole_number,
@@ -95,7 +95,7 @@ OPTIONS = (
 )
 
 
-class Request(NamedTuple):
+class LockRequest(NamedTuple):
     names: tuple[str, ...]
     command: tuple[str, ...]
     cluster: str | None
@@ -121,14 +121,14 @@ class Request(NamedTuple):
         return ", ".join(self.names)
 
 
-def parse(arguments: list[str]) -> Request | None:
+def parse(arguments: list[str]) -> LockRequest | None:
     """None if help is requested.  Options may stand before and after a name.
 
     What follows `--` is the command, and all names stand before it.  Without `--`, the
     first word is the name, and what follows it and its options is the command.
     """
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
-    line = Line((*OPTIONS, HELP), arguments)
+    line = CommandLine((*OPTIONS, HELP), arguments)
     names: list[str] = []
     read = line.read()
     while line.rest and "help" not in read and not (names and line.is_at_the_command):
@@ -144,7 +144,7 @@ def parse(arguments: list[str]) -> Request | None:
     if values["close"] and values["no_fork"]:
         raise UsageError("-o and -F exclude each other: omit one")
     command = to_run(names[0], line.rest, values.pop("shell"))
-    return Request(tuple(names), command, **values)
+    return LockRequest(tuple(names), command, **values)
 
 
 def to_run(name: str, command: list[str], shell: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from peerlock.cli.ending import UNAVAILABLE, Failure
-from peerlock.cli.lock_line import Request
+from peerlock.cli.lock_line import LockRequest
 from peerlock.core.errors import UsageError
 from peerlock.supervision.child import Command, become
 from peerlock.supervision.detached import Detached, detach
@@ -20,7 +20,7 @@ USAGE = 64  # EX_USAGE of sysexits.h, as flock(1) has it
 RUN = "run"
 
 
-def become_holder(request: Request, command: Command) -> int:
+def become_holder(request: LockRequest, command: Command) -> int:
     """Returns the exit code if the command may not run."""
     line, inherited = detach(lambda detached: keep(request, detached))
     told, _, rest = line.recv(1 << 16).decode().partition(" ")
@@ -37,7 +37,7 @@ def become_holder(request: Request, command: Command) -> int:
 # In the keeper
 
 
-def keep(request: Request, detached: Detached) -> None:
+def keep(request: LockRequest, detached: Detached) -> None:
     from peerlock.api.errors import Conflict, Error
 
     try:
@@ -51,7 +51,7 @@ def keep(request: Request, detached: Detached) -> None:
         detached.line.send(answer.encode())
 
 
-async def hold(request: Request, detached: Detached) -> int:
+async def hold(request: LockRequest, detached: Detached) -> int:
     """Until the command has ended, or the lock is lost; the code if it may not run."""
     from peerlock.api.errors import Timeout, WouldBlock
     from peerlock.cli.session import grace, handles, node_for

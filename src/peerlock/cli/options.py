@@ -24,7 +24,7 @@ class Option(NamedTuple):
     collects: bool = False  # if it is given several times, all count; otherwise the last
 
 
-class Line:
+class CommandLine:
     """A command line, read option by option, by the rules of getopt_long(3) without
     abbreviations."""
 

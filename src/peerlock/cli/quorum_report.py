@@ -14,8 +14,8 @@ from typing import Any
 from peerlock.cli.figures import counted
 from peerlock.cli.output import console, plain_table
 from peerlock.core.errors import UsageError
+from peerlock.lab.least_load import optimal_load
 from peerlock.lab.linear import Optimum
-from peerlock.lab.load import optimal_load
 from peerlock.quorums.agreements import QuorumAgreement, half
 from peerlock.quorums.availability import Availability
 from peerlock.quorums.bicoteries import Bicoterie

@@ -13,7 +13,7 @@ from peerlock.api.several import Several, must_be_held
 from peerlock.api.tasks import Grant, Lock, LockNode, join
 from peerlock.cli.cluster import complain_about_cluster, must_be_of_many_processes
 from peerlock.cli.ending import UNAVAILABLE, Failure, end_by, say
-from peerlock.cli.lock_line import Request
+from peerlock.cli.lock_line import LockRequest
 from peerlock.core.errors import UsageError
 from peerlock.node.presence import margin
 from peerlock.supervision.child import answered
@@ -29,7 +29,7 @@ LOST = 75  # EX_TEMPFAIL of sysexits.h
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
-def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> int:
+def hold_and_run(request: LockRequest, watchdog: Watchdog, neighbour: Neighbour) -> int:
     def renewed(deadline: float) -> None:
         watchdog.until(deadline + grace(request.lease))
 
@@ -38,7 +38,7 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
             node = node_for(request)
             node.host.on_renewal = renewed
             locks, signals = handles(node, request), Signals(neighbour)
-            session = Session(request, node, locks, watchdog, signals)
+            session = LockSession(request, node, locks, watchdog, signals)
             code = asyncio.run(session.run())
     except Conflict as error:
         raise UsageError(str(error)) from None
@@ -47,7 +47,7 @@ def hold_and_run(request: Request, watchdog: Watchdog, neighbour: Neighbour) -> 
     return code if code >= 0 else 128 - code
 
 
-def node_for(request: Request) -> LockNode:
+def node_for(request: LockRequest) -> LockNode:
     must_be_of_many_processes(request.cluster)
     reach = Reach(request.listen, request.advertise, request.certificates, request.insecure)
     # No thread: a renewal shows the watchdog that this loop is alive.
@@ -66,7 +66,7 @@ def grace(lease: float | None) -> float:
     return 0.0 if lease is None else margin(lease) / 2
 
 
-def handles(node: LockNode, request: Request) -> list[Lock]:
+def handles(node: LockNode, request: LockRequest) -> list[Lock]:
     """In the order in which several locks are always acquired: see `api/several.py`."""
     names, permits, algorithm = (
         Several(request.names).in_order,
@@ -80,10 +80,10 @@ def handles(node: LockNode, request: Request) -> list[Lock]:
     return [node.lock(name, shared=request.shared, algorithm=algorithm) for name in names]
 
 
-class Session:
+class LockSession:
     def __init__(
         self,
-        request: Request,
+        request: LockRequest,
         node: LockNode,
         locks: list[Lock],
         watchdog: Watchdog,

@@ -18,7 +18,7 @@ from tooz import coordination, locking, utils
 
 from peerlock import sync
 from peerlock.api.errors import ClusterError, Deadlock, Lost, NotHeld, UsageError
-from peerlock.contrib.tooz_groups import Groups, existing, member_of, plain
+from peerlock.contrib.tooz_groups import ToozGroups, existing, member_of, plain
 from peerlock.membership.sqlite import SqliteEngine
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class PeerlockDriver(
     )
 
     _node: sync.LockNode
-    _groups: Groups | None = None
+    _groups: ToozGroups | None = None
 
     def __init__(self, member_id: bytes, parsed_url: Any, options: dict[str, Any]) -> None:
         super().__init__(plain(member_id), parsed_url, options)
@@ -99,7 +99,7 @@ class PeerlockDriver(
             )
         engine = self._node.host.engine
         if isinstance(engine, SqliteEngine):
-            self._groups = Groups(self._node, self._cluster, engine.path)
+            self._groups = ToozGroups(self._node, self._cluster, engine.path)
 
     def _stop(self) -> None:
         self._terms.clear()
@@ -111,7 +111,7 @@ class PeerlockDriver(
     # Groups
 
     @property
-    def _shared(self) -> Groups:
+    def _shared(self) -> ToozGroups:
         if self._groups is None:
             raise tooz.NotImplemented("groups need a cluster on one machine")
         return self._groups

@@ -21,7 +21,7 @@ from peerlock.sync import LockNode
 Group = dict[str, Any]  # members: {id: {peer, capabilities}}, leader: id or None
 
 
-class Groups:
+class ToozGroups:
     def __init__(self, node: LockNode, cluster: str | None, file: Path) -> None:
         self._node = node
         self._cluster = cluster

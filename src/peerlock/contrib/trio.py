@@ -32,7 +32,7 @@ from peerlock.node.terms import Demand
 __all__ = ["Grant", "Lock", "LockNode", "join"]
 
 
-class User(grants.User):
+class User(grants.BaseUser):
     """A task that waits for a lock, and then holds it."""
 
     handle: Lock
@@ -50,7 +50,7 @@ class User(grants.User):
             self.handle._tell(self.settled.set)
 
 
-class Grant(grants.Grant):
+class Grant(grants.BaseGrant):
     """The right to be in the critical section, until it is released or lost."""
 
     __slots__ = ()
@@ -193,6 +193,9 @@ class LockNode(grants.Public):
     def __init__(self, node: threads.LockNode) -> None:
         self._node = node
         self._token = trio.lowlevel.current_trio_token()
+
+    def __repr__(self) -> str:
+        return repr(self._node)
 
     def lock(
         self,

@@ -58,7 +58,7 @@ class Broadcast(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Enter:
     """The local user may enter its critical section."""
 
 
@@ -75,7 +75,7 @@ class CancelTimer:
     name: str
 
 
-Effect = Send | Broadcast | Grant | SetTimer | CancelTimer
+Effect = Send | Broadcast | Enter | SetTimer | CancelTimer
 
 
 class Effects(Protocol):
@@ -105,7 +105,7 @@ class Outbox:
         self.effects.append(Broadcast(message))
 
     def grant(self) -> None:
-        self.effects.append(Grant())
+        self.effects.append(Enter())
 
     def set_timer(self, name: str, delay: float) -> None:
         self.effects.append(SetTimer(name, delay))
@@ -174,7 +174,7 @@ class Peer(ABC):
 
     @abstractmethod
     def acquire(self) -> None:
-        """The local user requests the critical section; a Grant follows, now or later."""
+        """The local user requests the critical section; an Enter follows, now or later."""
 
     def acquire_shared(self) -> None:
         """The same for a reader; without readers in the algorithm, it enters alone."""

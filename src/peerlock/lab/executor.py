@@ -52,7 +52,7 @@ class TaskFailed(Exception):
     """A task raised an exception that cannot travel between processes."""
 
 
-class Trace(Exception):
+class WorkerTraceback(Exception):
     """Where a task failed in its worker, in words."""
 
 
@@ -154,7 +154,7 @@ def _in_processes(
                     _start(work, workers, worker.number, worker.task)
                     continue
                 if trace:
-                    raise result from Trace(trace)
+                    raise result from WorkerTraceback(trace)
                 yield worker.number, result
                 if (following := next(numbered, None)) is None:
                     workers.pop(connection).end()

@@ -32,7 +32,7 @@ OFTEN = 0.2  # seconds between checks for a visitor that has gone
 NAMES = ("play", "check")
 
 
-class Engine:
+class EngineProcess:
     """One process, and one request at a time."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Lab(ThreadingHTTPServer):
             )
         self.page = page
         self.secret = token_urlsafe(18)
-        self.engines = {name: Engine() for name in NAMES}
+        self.engines = {name: EngineProcess() for name in NAMES}
         try:
             super().__init__(("127.0.0.1", port), Visit)
         except OSError as error:
@@ -159,7 +159,7 @@ class Visit(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _relay(self, engine: Engine, request: bytes) -> None:
+    def _relay(self, engine: EngineProcess, request: bytes) -> None:
         """Lines of progress, then the answer; the connection ends with it."""
         process = engine.ask(request)
         assert process.stdout is not None

@@ -36,7 +36,7 @@ Taken = tuple[int, ...]  # how many of each group
 
 
 @dataclass(frozen=True)
-class Groups:
+class VoteGroups:
     """Those with votes[g] votes are members[g] nodes; a set needs `need` votes to win."""
 
     votes: tuple[int, ...]
@@ -61,9 +61,9 @@ class Groups:
         return [(g, k / self.members[g]) for g, k in enumerate(taken) if k]
 
 
-def grouped(votes: Votes) -> Groups:
+def grouped(votes: Votes) -> VoteGroups:
     found = sorted(Counter(vote for vote in votes if vote).items(), reverse=True)
-    return Groups(
+    return VoteGroups(
         tuple(vote for vote, _ in found),
         tuple(members for _, members in found),
         sum(votes) // 2 + 1,
@@ -85,7 +85,7 @@ def voting_load(votes: Votes, exact: bool = True, effort: int = EFFORT) -> Optim
 
 
 def searched(
-    groups: Groups, close: float, effort: int
+    groups: VoteGroups, close: float, effort: int
 ) -> tuple[list[Taken], Solution, float]:
     """Winning sets, the best that can be made of them, and a load that none goes below."""
     sets = fair_sets(groups)
@@ -109,7 +109,7 @@ def searched(
         sets.append(missing)
 
 
-def fair_sets(groups: Groups) -> list[Taken]:
+def fair_sets(groups: VoteGroups) -> list[Taken]:
     """Some winning sets with hardly more votes than are needed, which use all alike.
 
     A node with few votes always fits in.  So every third set has no node that was in more
@@ -128,7 +128,7 @@ def fair_sets(groups: Groups) -> list[Taken]:
     return list(dict.fromkeys(found))
 
 
-def filled(groups: Groups, order: Sequence[int]) -> Taken:
+def filled(groups: VoteGroups, order: Sequence[int]) -> Taken:
     """Whatever fits, in this order; and for the rest the fewest votes that are enough."""
     taken = [0] * len(groups.votes)
     missing = groups.need
@@ -144,7 +144,7 @@ def filled(groups: Groups, order: Sequence[int]) -> Taken:
     return tuple(taken)
 
 
-def spared(groups: Groups, taken: Taken, order: Iterable[int]) -> Taken:
+def spared(groups: VoteGroups, taken: Taken, order: Iterable[int]) -> Taken:
     """Without those that it wins without, in this order."""
     left = list(taken)
     spare = sum(k * v for k, v in zip(taken, groups.votes, strict=True)) - groups.need
@@ -163,7 +163,7 @@ class Lightest:
     win any more, or not without getting too heavy, at the price of the next vote.
     """
 
-    def __init__(self, groups: Groups, weights: Sequence[float], effort: int) -> None:
+    def __init__(self, groups: VoteGroups, weights: Sequence[float], effort: int) -> None:
         self.groups, self.weights, self.effort = groups, weights, effort
         self.price = [y / v for y, v in zip(weights, groups.votes, strict=True)]
         self.parts = sorted(groups.parts(), key=lambda part: self.price[part[0]])
@@ -220,7 +220,9 @@ def _unbeaten(votes: Any, weight: Any, among: Any) -> Any:
     return order[heavy < lightest_before] if len(order) else order
 
 
-def certified(groups: Groups, sets: Sequence[Taken], solved: Solution) -> Fraction | None:
+def certified(
+    groups: VoteGroups, sets: Sequence[Taken], solved: Solution
+) -> Fraction | None:
     """The load as a fraction, if shares and weights, made fractions, prove each other."""
     w, y = fractions(solved.shares), fractions(solved.weights)
     if w is None:
@@ -236,7 +238,7 @@ def certified(groups: Groups, sets: Sequence[Taken], solved: Solution) -> Fracti
     return busiest if _none_lighter(groups, y, busiest) else None
 
 
-def _none_lighter(groups: Groups, weights: Sequence[Fraction], load: Fraction) -> bool:
+def _none_lighter(groups: VoteGroups, weights: Sequence[Fraction], load: Fraction) -> bool:
     each = [y / m for y, m in zip(weights, groups.members, strict=True)]
     scale = lcm(*(x.denominator for x in (load, *each)))
     if scale > EXACT_SUMS:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from peerlock.membership import clock
 from peerlock.membership.engine import ClusterError
-from peerlock.membership.history import Card, State
+from peerlock.membership.history import HistoryState, MemberCard
 from peerlock.membership.leases import Found, Leases
 from peerlock.node.views import Member, MemberId
 
@@ -48,7 +48,7 @@ class Census:
         self._missing: dict[str, float] = {}  # tokens without a file, and since when
 
     def find_out(
-        self, state: State, own_token: str, suspects: Collection[MemberId] = ()
+        self, state: HistoryState, own_token: str, suspects: Collection[MemberId] = ()
     ) -> dict[MemberId, Outgoing]:
         if self._missing:
             tokens = {card.token for card in state.cards.values()}
@@ -66,7 +66,7 @@ class Census:
                 out[member.id] = gone
         return out
 
-    def _look(self, member: Member, state: State) -> Outgoing | None:
+    def _look(self, member: Member, state: HistoryState) -> Outgoing | None:
         """None: it is not out."""
         card = state.cards[member.id]
         file, now = self._leases.find(card.token), clock.now()
@@ -81,10 +81,10 @@ class Census:
             return Outgoing(card.token, dead, member.address)
         return None
 
-    def _put_out(self, card: Card, file: Found | None) -> bool:
+    def _put_out(self, card: MemberCard, file: Found | None) -> bool:
         return file is None or self._leases.put_out(card.token, file.name)
 
-    def trouble(self, state: State) -> ClusterError | None:
+    def trouble(self, state: HistoryState) -> ClusterError | None:
         """A member that cannot be removed, although it may be dead."""
         for member in state.register.members if self._missing else ():
             token, lease, _ = state.cards[member.id]
@@ -96,10 +96,12 @@ class Census:
                 )
         return None
 
-    def with_another_clock(self, state: State) -> set[MemberId]:
+    def with_another_clock(self, state: HistoryState) -> set[MemberId]:
         return {i for i, card in state.cards.items() if card.clock != self._clock}
 
-    def must_share_the_clock(self, state: State, out: set[MemberId], shown: object) -> str:
+    def must_share_the_clock(
+        self, state: HistoryState, out: set[MemberId], shown: object
+    ) -> str:
         """The name of our clock, which all remaining members must use."""
         foreign = self.with_another_clock(state) - out
         for member in state.register.members:
@@ -117,7 +119,7 @@ def one_of(members: list[Member]) -> Member:
     return choice(members)
 
 
-def after(token: str, state: State) -> list[Member]:
+def after(token: str, state: HistoryState) -> list[Member]:
     """The other members, beginning behind the one that has this token, in a ring."""
     members = state.register.members
     own = (i for i, member in enumerate(members) if state.cards[member.id].token == token)
@@ -125,7 +127,7 @@ def after(token: str, state: State) -> list[Member]:
     return [*members[rank + 1 :], *members[:rank]]
 
 
-def confirmed(out: Out, state: State) -> set[MemberId]:
+def confirmed(out: Out, state: HistoryState) -> set[MemberId]:
     """Those of them that are in, and not under another token by now."""
     cards = state.cards
     return {i for i in out if i in cards and cards[i].token == out[i].token}

@@ -90,15 +90,15 @@ from peerlock.membership.engine import (
     Renewed,
 )
 from peerlock.membership.etcd_address import parse
-from peerlock.membership.etcd_gateway import LEASE_NOT_FOUND, Gateway, Refused
+from peerlock.membership.etcd_gateway import LEASE_NOT_FOUND, Gateway, RefusedByEtcd
 from peerlock.membership.etcd_keys import (
     NOTHING,
-    Card,
-    Keys,
+    EtcdCard,
+    EtcdKeys,
+    EtcdMark,
+    EtcdState,
     Lease,
-    Mark,
     Snapshot,
-    State,
     absent,
     delete,
     end_of,
@@ -137,7 +137,7 @@ class EtcdEngine:
         self.on_change: Callable[[View | None], None] = lambda view: None
 
         self._wanted_lease = lease
-        self._keys = Keys(address.cluster)
+        self._keys = EtcdKeys(address.cluster)
         self._gateway = Gateway(address)
         self._me: MemberId = 0
         self._lease_id = 0
@@ -175,7 +175,7 @@ class EtcdEngine:
             state = (await self._views.change(let_in, PATIENCE)).state
         except BaseException as error:
             await self._vanish(lease)
-            if isinstance(error, Refused) and error.code == LEASE_NOT_FOUND:
+            if isinstance(error, RefusedByEtcd) and error.code == LEASE_NOT_FOUND:
                 raise ClusterError(TOO_SLOW) from None
             raise
         self._me = next(i for i, theirs in state.leases.items() if theirs.id == lease)
@@ -303,7 +303,7 @@ class EtcdEngine:
             register = register.join(card.address, card.pid)
             leases[register.number] = Lease(lease, card.ttl)
         leases = {member.id: leases[member.id] for member in register.members}
-        state = State(
+        state = EtcdState(
             register,
             leases,
             longest=max([old.longest, *(lease.ttl for lease in leases.values())]),
@@ -317,7 +317,7 @@ class EtcdEngine:
 
     def _at_once(
         self, snapshot: Snapshot, joining: int
-    ) -> tuple[list[MemberId], dict[int, Card]]:
+    ) -> tuple[list[MemberId], dict[int, EtcdCard]]:
         """Which members one view removes, and which it admits.
 
         A process that joins admits itself: so it needs one view, whatever the others do.
@@ -329,7 +329,7 @@ class EtcdEngine:
         chosen = set(us_first[: AT_ONCE - len(dead)])
         return dead, {i: card for i, card in newcomers.items() if i in chosen}
 
-    def _begun(self, snapshot: Snapshot, newcomers: dict[int, Card]) -> Register:
+    def _begun(self, snapshot: Snapshot, newcomers: dict[int, EtcdCard]) -> Register:
         """The register to be changed, beyond all numbers that may have been given."""
         state = snapshot.state
         seen = [state.register.highest, *(card.beyond for card in newcomers.values())]
@@ -367,13 +367,13 @@ class EtcdEngine:
         by_clock = clock_or_zero() if self._quiet_until > -inf else 0
         return max(self._views.highest, by_clock)
 
-    async def _current_mark(self) -> Mark:
+    async def _current_mark(self) -> EtcdMark:
         """To be asked for before anything is written by this process."""
         cluster, term, log = self._gateway.cluster_id, 0, 0
-        with suppress(Refused):  # not every user may ask
+        with suppress(RefusedByEtcd):  # not every user may ask
             answer = await self._gateway.ask("/v3/maintenance/status", {}, PATIENCE)
             term, log = term_of(answer.body), int(answer.body.get("raftIndex", 0))
-        return Mark(cluster, term, log)
+        return EtcdMark(cluster, term, log)
 
     def _compare_servers(self) -> None:
         """In the background: those that do not answer now are asked again."""
@@ -416,7 +416,7 @@ class EtcdEngine:
     async def _appear(self, address: str, lease: Lease, beyond: int) -> None:
         """Our key is there from now on, and that of our former self is not."""
         who = (address, os.getpid(), socket.gethostname())
-        card = msgspec.json.encode(Card(*who, lease.ttl, self._lease_id, beyond))
+        card = msgspec.json.encode(EtcdCard(*who, lease.ttl, self._lease_id, beyond))
         operations = [put(self._keys.of_lease(lease.id), card, lease.id)]
         if self._lease_id:
             operations.append(delete(self._keys.of_lease(self._lease_id)))
@@ -441,7 +441,7 @@ class EtcdEngine:
 
     # Watching
 
-    def _watch_if_first(self, state: State) -> None:
+    def _watch_if_first(self, state: EtcdState) -> None:
         first = [member.id for member in state.view.members[:WATCHERS]]
         if not self._watches and self._me in first:
             self._watches = True
@@ -493,7 +493,7 @@ class EtcdEngine:
         leases = self._views.known.leases
         self._mourn({i for i in leases if self._keys.of_lease(leases[i].id) in gone})
 
-    def _news(self, state: State) -> None:
+    def _news(self, state: EtcdState) -> None:
         """A view that a watch has told us, or that we have written unasked."""
         self._heard = max(self._heard, state.revision)
         if state.view.number > self._shown:
@@ -501,7 +501,7 @@ class EtcdEngine:
             self._gone &= set(state.leases)
             self.on_change(state.view)
 
-    def _mind_the_watch(self, state: State) -> None:
+    def _mind_the_watch(self, state: EtcdState) -> None:
         """If it has not told by now what a renewal found a while ago, begin another."""
         if self._watches and self._missed > self._heard:
             self._heard = self._missed

@@ -29,6 +29,7 @@ from urllib.parse import parse_qsl, unquote
 
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import ClusterError
+from peerlock.membership.key_files import can_read, no_password
 
 PORT = 2379
 OPTIONS = {"ca", "cert", "key", "password-file"}
@@ -43,7 +44,7 @@ def nothing() -> str:
 
 
 @dataclass(frozen=True)
-class Address:
+class EtcdAddress:
     endpoints: tuple[tuple[str, int], ...]
     cluster: str
     user: str = ""
@@ -51,7 +52,7 @@ class Address:
     tls: Callable[[], ssl.SSLContext] | None = None  # the newest, too
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> EtcdAddress:
     if any("\ud800" <= character <= "\udfff" for character in url):
         raise UsageError(f"invalid etcd address: use UTF-8, as in {EXAMPLE}")
     scheme, _, rest = url.partition("://")
@@ -66,7 +67,7 @@ def parse(url: str) -> Address:
             f"invalid etcd address: add the name of the cluster, as in {EXAMPLE}"
         )
     secure = scheme == "etcds" or bool({"ca", "cert", "key"} & set(options))
-    return Address(
+    return EtcdAddress(
         endpoints=tuple(endpoint(host) for host in hosts.split(",")),
         cluster=cluster,
         user=unquote(user),
@@ -157,16 +158,3 @@ def tls_context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLCon
         which = next((path for path in files if not can_read(path)), ", ".join(files))
         raise ClusterError(f"cannot read {which}: {error.strerror}") from None
     return context
-
-
-def can_read(path: str) -> bool:
-    try:
-        Path(path).read_bytes()
-    except OSError:
-        return False
-    return True
-
-
-def no_password() -> str:
-    """Otherwise OpenSSL would ask for a password on the terminal, and block."""
-    return ""

@@ -25,7 +25,7 @@ import msgspec
 
 from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError
-from peerlock.membership.etcd_address import Address
+from peerlock.membership.etcd_address import EtcdAddress
 
 NOT_ETCD = "what answers there is not etcd's JSON gateway"
 LARGEST = 16 << 20  # bytes of an answer
@@ -44,7 +44,7 @@ STALE = ("invalid auth token", "revision of auth store is old")
 KEEPALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3}
 
 
-class Refused(ClusterError):
+class RefusedByEtcd(ClusterError):
     """etcd has answered, and the answer is no."""
 
     def __init__(self, text: str, code: int) -> None:
@@ -60,20 +60,20 @@ class Elsewhere(Exception):
     """This server cannot answer; another may."""
 
 
-class Foreign(Elsewhere):
+class AnotherEtcd(Elsewhere):
     """This server belongs to another etcd."""
 
 
-class Stale(Exception):
+class StaleToken(Exception):
     """The token for our password has expired: request another one."""
 
 
-class Answer(NamedTuple):
+class EtcdAnswer(NamedTuple):
     sent: float  # on the clock of leases, before the question was
     body: dict[str, Any]
 
 
-class Line(asyncio.Protocol):
+class EtcdLine(asyncio.Protocol):
     """A connection: one question at a time.
 
     asyncio's streams would be shorter, but close themselves when they are forgotten: in a
@@ -153,11 +153,11 @@ class Line(asyncio.Protocol):
 
 
 class Gateway:
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: EtcdAddress) -> None:
         self.address = address
         self._current = 0  # the server that answered last
-        self._idle: dict[int, list[Line]] = {i: [] for i in self._servers()}
-        self._watching: tuple[int, Line] | None = None
+        self._idle: dict[int, list[EtcdLine]] = {i: [] for i in self._servers()}
+        self._watching: tuple[int, EtcdLine] | None = None
         self._token = ""
         self._closed = False  # and who still asks keeps no line
         self.cluster_id = ""  # of the etcd that answered first
@@ -178,14 +178,14 @@ class Gateway:
         """Ask them.  A server that does not answer in time stays uncompared."""
         await asyncio.gather(*(self._compare(i, patience) for i in self.uncompared))
 
-    async def ask(self, path: str, question: object, patience: float) -> Answer:
+    async def ask(self, path: str, question: object, patience: float) -> EtcdAnswer:
         """As `call`, of etcd's own API, in which every answer has a header."""
         answer = await self.call(path, question, patience)
         if "header" not in answer.body:
             raise ClusterError(f"etcd: {NOT_ETCD}")
         return answer
 
-    async def call(self, path: str, question: object, patience: float) -> Answer:
+    async def call(self, path: str, question: object, patience: float) -> EtcdAnswer:
         """`patience`: seconds, for all servers together.  No question: what is there?"""
         servers = self._servers()
         share = patience / len(servers)
@@ -212,7 +212,7 @@ class Gateway:
         """
         wanted = {"create_request": {"key": encoded(key), "range_end": encoded(end)}}
         server = self._current
-        line: Line | None = None
+        line: EtcdLine | None = None
         try:
             async with asyncio.timeout(patience):
                 await self._authenticate(server)
@@ -225,7 +225,7 @@ class Gateway:
                     result = result_of(item, self.address)
                     self._must_belong(server, result)
                     yield result
-        except Stale as error:
+        except StaleToken as error:
             self._token = ""
             raise Unavailable(str(error)) from None
         except (OSError, h11.RemoteProtocolError, Elsewhere) as error:
@@ -251,7 +251,7 @@ class Gateway:
 
     # Inside
 
-    async def _items(self, line: Line) -> AsyncGenerator[Any, None]:
+    async def _items(self, line: EtcdLine) -> AsyncGenerator[Any, None]:
         """A JSON value per line."""
         begun = b""
         while data := await line.data():
@@ -262,13 +262,13 @@ class Gateway:
             if len(begun) > LARGEST:
                 raise Elsewhere("it does not stop talking")
 
-    async def _ask_with_password(self, server: int, path: str, body: bytes) -> Answer:
+    async def _ask_with_password(self, server: int, path: str, body: bytes) -> EtcdAnswer:
         trouble = ""
         for _ in range(2):
             try:
                 await self._authenticate(server)
                 return await self._ask(server, path, body)
-            except Stale as error:
+            except StaleToken as error:
                 self._token, trouble = "", str(error)
         raise Elsewhere(trouble)
 
@@ -280,20 +280,22 @@ class Gateway:
         try:
             answer = await self._ask(server, "/v3/auth/authenticate", question)
             self._token = str(answer.body.get("token", ""))
-        except Refused as error:
+        except RefusedByEtcd as error:
             if error.code == NOT_ENABLED:
                 return  # it asks nobody for a password
             text = f"etcd does not take this password of user {self.address.user!r}"
-            raise Refused(text, error.code) from None
+            raise RefusedByEtcd(text, error.code) from None
 
-    async def _ask(self, server: int, path: str, body: bytes) -> Answer:
+    async def _ask(self, server: int, path: str, body: bytes) -> EtcdAnswer:
         idle = self._idle[server]
         while idle:  # it may have been closed over there, since
             with suppress(OSError, h11.RemoteProtocolError):
                 return await self._ask_on(server, idle.pop(), path, body)
         return await self._ask_on(server, await self._connect(server), path, body)
 
-    async def _ask_on(self, server: int, line: Line, path: str, body: bytes) -> Answer:
+    async def _ask_on(
+        self, server: int, line: EtcdLine, path: str, body: bytes
+    ) -> EtcdAnswer:
         idle, kept = self._idle[server], False
         try:
             sent = now()
@@ -315,7 +317,7 @@ class Gateway:
             raise Elsewhere("it has no JSON gateway (etcd's --enable-grpc-gateway)")
         result = result_of(decoded(text), self.address)
         self._must_belong(server, result)
-        return Answer(sent, result)
+        return EtcdAnswer(sent, result)
 
     async def _compare(self, server: int, patience: float) -> None:
         with suppress(OSError, h11.RemoteProtocolError, Elsewhere, ClusterError):
@@ -331,7 +333,7 @@ class Gateway:
             self.cluster_id, self._first = found, server
         self._foreign[server] = None
         if found != self.cluster_id:
-            error = Foreign(
+            error = AnotherEtcd(
                 f"it is another etcd (cluster_id {found}) than the one at "
                 f"{self._name(self._first)} ({self.cluster_id}), which is in use; correct "
                 "the address, or restart this process if etcd was restored"
@@ -339,11 +341,11 @@ class Gateway:
             self._foreign[server] = ClusterError(self._trouble(server, error))
             raise error
 
-    async def _connect(self, server: int) -> Line:
+    async def _connect(self, server: int) -> EtcdLine:
         host, port = self.address.endpoints[server]
         tls = self.address.tls and self.address.tls()
         _, line = await asyncio.get_running_loop().create_connection(
-            lambda: Line(self._name(server)), host, port, ssl=tls
+            lambda: EtcdLine(self._name(server)), host, port, ssl=tls
         )
         if self._closed:
             line.close()
@@ -384,7 +386,7 @@ def decoded(text: bytes) -> Any:
         raise Elsewhere(NOT_ETCD) from None
 
 
-def result_of(answer: Any, address: Address) -> dict[str, Any]:
+def result_of(answer: Any, address: EtcdAddress) -> dict[str, Any]:
     """An error has one of several shapes: of a stream or not, of older and newer etcds."""
     if not isinstance(answer, dict):
         raise Elsewhere(NOT_ETCD)
@@ -399,13 +401,13 @@ def result_of(answer: Any, address: Address) -> dict[str, Any]:
         return result
     text = str(error.get("message", "")).removeprefix("etcdserver: ")
     if code == UNAUTHENTICATED or any(words in text for words in STALE):
-        raise Stale(text)
+        raise StaleToken(text)
     if code in ELSEWHERE or "too many requests" in text:
         raise Elsewhere(text)
-    raise Refused(refusal(code, text, address), code)
+    raise RefusedByEtcd(refusal(code, text, address), code)
 
 
-def refusal(code: int, text: str, address: Address) -> str:
+def refusal(code: int, text: str, address: EtcdAddress) -> str:
     if "space exceeded" in text:
         return (
             "etcd is full and takes no changes: compact and defragment it, or raise its "

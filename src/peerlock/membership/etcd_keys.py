@@ -28,14 +28,14 @@ from peerlock.node.views import Member, MemberId, View
 FORMAT = 2
 
 
-class Mark(NamedTuple):
+class EtcdMark(NamedTuple):
     """Which etcd it was, and how far."""
 
     cluster: str  # its cluster_id
     term: int  # of office of its leader
     log: int  # how long its raft log was before the view was written; 0: unknown
 
-    def continues(self, earlier: Mark) -> bool:
+    def continues(self, earlier: EtcdMark) -> bool:
         """Whether that was the same etcd, at an earlier time."""
         same = earlier.cluster in ("", self.cluster)
         return same and (not self.log or earlier.log <= self.log)
@@ -49,11 +49,11 @@ class Content(msgspec.Struct):
     highest: int  # number that was given to a view or to fences
     longest: int  # lease in seconds that a member has had
     name: str  # of the cluster: random, so that only its members know it
-    etcd: Mark
+    etcd: EtcdMark
     members: list[tuple[MemberId, str, int, int, int]]  # id, address, pid, lease, ttl
 
 
-class Card(msgspec.Struct):
+class EtcdCard(msgspec.Struct):
     """What a member's key holds."""
 
     address: str
@@ -69,14 +69,14 @@ class Lease(NamedTuple):
     ttl: int
 
 
-class State(NamedTuple):
+class EtcdState(NamedTuple):
     """The view, as etcd has it."""
 
     register: Register
     leases: dict[MemberId, Lease]
     longest: int
     name: str
-    mark: Mark
+    mark: EtcdMark
     raw: bytes = b""  # what the key holds; nothing: there is no key
     revision: int = 0  # at which it was written
 
@@ -91,14 +91,14 @@ class State(NamedTuple):
         return msgspec.json.encode(Content(FORMAT, *numbers, self.name, self.mark, listed))
 
 
-NOTHING = State(Register(), {}, 0, "", Mark("", 0, 0))
+NOTHING = EtcdState(Register(), {}, 0, "", EtcdMark("", 0, 0))
 
 
 class Snapshot(NamedTuple):
     """The view, and who is alive, at one moment."""
 
-    state: State
-    present: dict[int, Card]  # by lease, whose keys are there, in the order they came
+    state: EtcdState
+    present: dict[int, EtcdCard]  # by lease, whose keys are there, in the order they came
     term: int  # of office of etcd's leader
 
     @property
@@ -107,7 +107,7 @@ class Snapshot(NamedTuple):
         return {i for i, lease in leases.items() if lease.id not in self.present}
 
     @property
-    def newcomers(self) -> dict[int, Card]:
+    def newcomers(self) -> dict[int, EtcdCard]:
         known = {lease.id for lease in self.state.leases.values()}
         return {lease: card for lease, card in self.present.items() if lease not in known}
 
@@ -118,7 +118,7 @@ class Snapshot(NamedTuple):
         return {i for i in self.dead if self.state.leases[i].id in former}
 
 
-class Keys:
+class EtcdKeys:
     """Of one cluster."""
 
     def __init__(self, cluster: str) -> None:
@@ -128,25 +128,27 @@ class Keys:
     def of_lease(self, lease: int) -> bytes:
         return self.prefix + f"members/{lease:016x}".encode()
 
-    def cards(self, pairs: list[dict[str, Any]]) -> dict[int, Card]:
+    def cards(self, pairs: list[dict[str, Any]]) -> dict[int, EtcdCard]:
         """Of the members, by lease, in the order in which they came."""
         found = {}
         for pair in sorted(pairs, key=created):
             key = b64decode(pair["key"])
             if key.startswith(self.prefix + b"members/"):
                 with suppress(ValueError):  # not JSON, not ours, or not UTF-8
-                    found[lease_of(key)] = msgspec.json.decode(value_of(pair), type=Card)
+                    found[lease_of(key)] = msgspec.json.decode(
+                        value_of(pair), type=EtcdCard
+                    )
         return found
 
 
-def state_of(pair: dict[str, Any]) -> State:
+def state_of(pair: dict[str, Any]) -> EtcdState:
     """Raises ValueError if it is not JSON, not ours, or not UTF-8."""
     raw = value_of(pair)
     content = msgspec.json.decode(raw, type=Content)
     if content.format != FORMAT:
         raise ValueError
     members = tuple(Member(*member[:3]) for member in content.members)
-    return State(
+    return EtcdState(
         register=Register(content.number, content.highest, members),
         leases={member[0]: Lease(*member[3:]) for member in content.members},
         longest=content.longest,

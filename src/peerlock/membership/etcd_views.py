@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 from peerlock.core.errors import UsageError
 from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError, Gone
-from peerlock.membership.etcd_gateway import OUT_OF_RANGE, Gateway, Refused, encoded
+from peerlock.membership.etcd_gateway import OUT_OF_RANGE, Gateway, RefusedByEtcd, encoded
 from peerlock.membership.etcd_keys import (
     NOTHING,
-    Card,
-    Keys,
+    EtcdCard,
+    EtcdKeys,
+    EtcdState,
     Snapshot,
-    State,
     absent,
     put,
     ranged,
@@ -48,7 +48,7 @@ RESTORED = "etcd has gone back to an earlier state: was a backup restored?"
 class Change(NamedTuple):
     """A state to be written in place of the one that it was made from, and how."""
 
-    state: State
+    state: EtcdState
     conditions: tuple[dict[str, Any], ...] = ()
     operations: tuple[dict[str, Any], ...] = ()
 
@@ -64,7 +64,7 @@ class Floor(NamedTuple):
 
 
 class Views:
-    def __init__(self, gateway: Gateway, keys: Keys) -> None:
+    def __init__(self, gateway: Gateway, keys: EtcdKeys) -> None:
         self.known = NOTHING  # the newest state
         self.highest = 0  # of all numbers that were ever seen, whatever became of etcd
         self.gone_since: float | None = None  # what was known is gone
@@ -98,7 +98,7 @@ class Views:
             return await self.snapshot(patience)
         self._must_not_fall(floor, revision_of(answer), known)
         self.learn(known, revision_of(answer))
-        nothing_new = dict.fromkeys(ids, Card("", 0, "", 0, 0, 0))
+        nothing_new = dict.fromkeys(ids, EtcdCard("", 0, "", 0, 0, 0))
         return Snapshot(known, nothing_new, term_of(answer))
 
     async def change(self, proposal: Proposal, patience: float) -> Snapshot:
@@ -112,13 +112,13 @@ class Views:
             snapshot = await self._commit(snapshot, change, patience)
         return snapshot
 
-    def told(self, pair: dict[str, Any]) -> State:
+    def told(self, pair: dict[str, Any]) -> EtcdState:
         """By a watch, which tells everything from when it began."""
         state = self._decoded(pair)
         self.learn(state, state.revision)
         return state
 
-    def learn(self, state: State, revision: int) -> None:
+    def learn(self, state: EtcdState, revision: int) -> None:
         """The newest that we know of; answers may overtake one another."""
         number = state.register.highest
         self.highest = max(self.highest, number)
@@ -184,7 +184,7 @@ class Views:
         self.learn(state, revision_of(answer))
         return Snapshot(state, present, term_of(answer))
 
-    def _decoded(self, pair: dict[str, Any]) -> State:
+    def _decoded(self, pair: dict[str, Any]) -> EtcdState:
         try:
             return state_of(pair)
         except ValueError:
@@ -194,7 +194,7 @@ class Views:
 
     # Going back
 
-    def _must_not_fall(self, floor: Floor | None, revision: int, state: State) -> None:
+    def _must_not_fall(self, floor: Floor | None, revision: int, state: EtcdState) -> None:
         if floor is None:
             return
         if revision < floor.revision or 0 < state.register.highest < floor.number:
@@ -202,12 +202,12 @@ class Views:
         if state.register.highest < floor.number:
             raise self._gone(REMOVED)
 
-    async def _must_follow(self, known: State, patience: float) -> None:
+    async def _must_follow(self, known: EtcdState, patience: float) -> None:
         """What we knew was there: unless etcd has forgotten all that is so old."""
         question = {"key": encoded(self._keys.view), "revision": known.revision}
         try:
             answer = await self._ask("range", question, patience)
-        except Refused as error:
+        except RefusedByEtcd as error:
             if error.code != OUT_OF_RANGE:
                 raise
             if "compacted" in str(error):

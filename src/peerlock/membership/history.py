@@ -45,7 +45,7 @@ TEMPORARY = re.compile(r"[0-9a-f]{16}\.new")
 FORGOTTEN = 600.0  # seconds after which a temporary file is abandoned
 
 
-class Card(NamedTuple):
+class MemberCard(NamedTuple):
     """What the register does not know about a member."""
 
     token: str  # the name of its file, see leases.py
@@ -53,27 +53,29 @@ class Card(NamedTuple):
     clock: str  # on which it counts
 
 
-NO_CARDS: Mapping[MemberId, Card] = MappingProxyType({})
+NO_CARDS: Mapping[MemberId, MemberCard] = MappingProxyType({})
 
 
-class State(NamedTuple):
+class HistoryState(NamedTuple):
     serial: int
     register: Register
-    cards: Mapping[MemberId, Card]
+    cards: Mapping[MemberId, MemberCard]
 
-    def after(self, register: Register, new: Mapping[MemberId, Card] = NO_CARDS) -> State:
+    def after(
+        self, register: Register, new: Mapping[MemberId, MemberCard] = NO_CARDS
+    ) -> HistoryState:
         """The next one; without the cards of members that are out."""
         cards = {**self.cards, **new}
         kept = {member.id: cards[member.id] for member in register.members}
-        return State(self.serial + 1, register, kept)
+        return HistoryState(self.serial + 1, register, kept)
 
-    def without(self, out: set[MemberId]) -> State | None:
+    def without(self, out: set[MemberId]) -> HistoryState | None:
         """The next one; None if none of them is in."""
         register = self.register.without(out)
         return None if register is self.register else self.after(register)
 
 
-NOTHING = State(0, Register(), {})
+NOTHING = HistoryState(0, Register(), {})
 
 
 class Damaged(Exception):
@@ -91,7 +93,7 @@ class History:
         self._known = NOTHING
         self._known_file = (0, 0)
 
-    def newest(self) -> State:
+    def newest(self) -> HistoryState:
         """The register that counts; serial 0 if there is none yet."""
         while True:
             serial = max(self._serials(), default=0)
@@ -100,7 +102,7 @@ class History:
             with suppress(FileNotFoundError):  # others have gone on, and removed it
                 return self._read(serial)
 
-    def publish(self, state: State) -> bool:
+    def publish(self, state: HistoryState) -> bool:
         """Whether it is the newest now; if not, it may be a part of what is."""
         temporary = self._path(f"{os.urandom(8).hex()}.new")
         descriptor = new_file(temporary)
@@ -117,7 +119,7 @@ class History:
         self._tidy(newest)
         return newest == state.serial
 
-    def _read(self, serial: int) -> State:
+    def _read(self, serial: int) -> HistoryState:
         path = self._path(name_of(serial))
         if serial != self._known.serial or self._known_file != of(os.lstat(path)):
             with open(os.open(path, os.O_RDONLY | OPEN), "rb") as file:
@@ -162,21 +164,21 @@ def name_of(serial: int) -> str:
     return f"{serial:016d}"
 
 
-def text_of(state: State) -> str:
+def text_of(state: HistoryState) -> str:
     """One line, which a file that was written only in part does not have."""
     register = state.register
     members = [[*member, *state.cards[member.id]] for member in register.members]
     return json.dumps([register.number, register.highest, members]) + "\n"
 
 
-def state_of(serial: int, content: bytes, written: float) -> State:
+def state_of(serial: int, content: bytes, written: float) -> HistoryState:
     try:
         number, highest, rows = json.loads(content)
         register = Register(int(number), int(highest), tuple(map(member_in, rows)))
         cards = {row[0]: card_in(row) for row in rows}
     except (ValueError, TypeError, IndexError, RecursionError):
         raise Damaged(serial, written) from None
-    return State(serial, register, cards)
+    return HistoryState(serial, register, cards)
 
 
 def member_in(row: list[Any]) -> Member:
@@ -184,8 +186,8 @@ def member_in(row: list[Any]) -> Member:
     return Member(int(me), str(address), int(pid))
 
 
-def card_in(row: list[Any]) -> Card:
+def card_in(row: list[Any]) -> MemberCard:
     token, lease, clock = row[3:]
     if not TOKEN.fullmatch(token):
         raise ValueError("not the name of a member's file")
-    return Card(token, None if lease is None else float(lease), str(clock))
+    return MemberCard(token, None if lease is None else float(lease), str(clock))

@@ -15,13 +15,13 @@ from peerlock.node.views import MemberId, View
 
 
 @dataclass
-class Cluster(Table):
+class MemoryTable(Table):
     guard: threading.Lock = field(default_factory=threading.Lock)  # nodes may have threads
 
 
 # Numbers keep growing in an empty cluster, so it is kept.  A forked child begins with none:
 # the members are its parent's.
-CLUSTERS: dict[str, Cluster] = {}
+CLUSTERS: dict[str, MemoryTable] = {}
 os.register_at_fork(after_in_child=CLUSTERS.clear)
 
 
@@ -29,7 +29,7 @@ class MemoryEngine:
     def __init__(self, name: str, lease: float | None) -> None:
         self.cluster = f"memory://{name}"
         self.lease = lease
-        self._state = CLUSTERS.setdefault(name, Cluster())
+        self._state = CLUSTERS.setdefault(name, MemoryTable())
         self._me: MemberId = 0  # nobody's
 
     def _deadline(self) -> float:

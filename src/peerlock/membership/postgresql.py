@@ -80,7 +80,7 @@ from peerlock.membership.engine import (
 )
 from peerlock.membership.postgresql_address import parse
 from peerlock.membership.postgresql_schema import FORMAT
-from peerlock.membership.postgresql_session import NoSchema, Session
+from peerlock.membership.postgresql_session import NoSchema, PostgresqlSession
 from peerlock.node.presence import margin
 from peerlock.node.views import Member, MemberId, View
 
@@ -101,7 +101,7 @@ ANOTHER_VERSION = "the schema peerlock is of another version of peerlock: upgrad
 ANOTHER = "this is another PostgreSQL server, or a replica that was promoted"
 
 
-class State(msgspec.Struct, frozen=True):
+class PostgresqlState(msgspec.Struct, frozen=True):
     """What the server answers (`peerlock.state`)."""
 
     format: int
@@ -123,12 +123,12 @@ class State(msgspec.Struct, frozen=True):
         return View(self.number, tuple(Member(*member[:3]) for member in self.members))
 
 
-class Answer(NamedTuple):
-    state: State
+class StateAnswer(NamedTuple):
+    state: PostgresqlState
     sent: float  # on our clock
 
 
-class Floor(NamedTuple):
+class ServerFloor(NamedTuple):
     """What a member knows of the server: no later answer may fall behind it."""
 
     server: str
@@ -136,7 +136,7 @@ class Floor(NamedTuple):
     log: int
     highest: int
 
-    def why_gone(self, state: State) -> str:
+    def why_gone(self, state: PostgresqlState) -> str:
         if state.server != self.server:
             return ANOTHER
         if state.log < self.log or 0 < state.highest < self.highest:
@@ -152,7 +152,7 @@ class ServersClock:
         self._at = 0.0
         self._trusted_from = -inf
 
-    def compare(self, answer: Answer, tolerance: float, longest: float) -> None:
+    def compare(self, answer: StateAnswer, tolerance: float, longest: float) -> None:
         at, servers = clock.now(), answer.state.now
         limit = self._ahead + (at - self._at) * DRIFT
         if servers - at > limit + tolerance:
@@ -179,7 +179,7 @@ class PostgresqlEngine:
         self._name = address.cluster
         # No secret: a channel's name is short, and a cluster's may be long.
         channel = md5(self._name.encode(), usedforsecurity=False).hexdigest()
-        self._session = Session(address.conninfos, f"peerlock {channel}")
+        self._session = PostgresqlSession(address.conninfos, f"peerlock {channel}")
         self._session.on_notice = self._noticed
         self._session.on_end = lambda: self.on_change(None)
         self._me: MemberId = 0
@@ -187,7 +187,7 @@ class PostgresqlEngine:
         self._shown = 0  # the number of the newest view that our host was given
         self._highest = 0  # of all numbers that were ever seen
         self._longest = 0.0  # lease that a member had
-        self._floor: Floor | None = None  # of a member
+        self._floor: ServerFloor | None = None  # of a member
         self._gone = ""  # why what we knew is gone
         self._quiet_until = -inf  # until then, forgotten members may hold locks
         self._clock = ServersClock()
@@ -212,10 +212,10 @@ class PostgresqlEngine:
             raise
         self._me, self._token, self.cluster = state.me, token, state.secret
         self._must_not_fall(
-            Floor(state.server, state.secret, state.log, state.highest), state
+            ServerFloor(state.server, state.secret, state.log, state.highest), state
         )
         self._shown = state.number
-        self._learn(Answer(state, sent))
+        self._learn(StateAnswer(state, sent))
         return Joined(state.view, self._me, sent + self.lease)
 
     async def renew(self, me: MemberId, suspects: Collection[MemberId] = ()) -> Renewed:
@@ -260,7 +260,7 @@ class PostgresqlEngine:
 
     # Questions
 
-    async def _admitted(self, token: str, address: str, beyond: int) -> Answer:
+    async def _admitted(self, token: str, address: str, beyond: int) -> StateAnswer:
         who = (address, os.getpid(), socket.gethostname(), self.lease)
         values = (token, self._token, *who, beyond, secrets.token_hex(16))
         try:
@@ -274,20 +274,22 @@ class PostgresqlEngine:
         with suppress(ClusterError):
             await self._changed(LEAVE, (0, token), PATIENCE_TO_LEAVE)
 
-    async def _put_out_silent(self, renewing: str = "") -> Answer:
+    async def _put_out_silent(self, renewing: str = "") -> StateAnswer:
         """And renew the lease of the member with this token."""
         latest = self._clock.latest(self._tolerance)
         return await self._ask(RENEW, (renewing, latest), self._patience)
 
     async def _changed(
         self, query: str, values: tuple[object, ...], patience: float
-    ) -> Answer:
+    ) -> StateAnswer:
         """When it may be: a number that is ahead of the clock is waited for."""
         while (answer := await self._ask(query, values, patience)).state.wait > 0:
             await asyncio.sleep(answer.state.wait)
         return answer
 
-    async def _ask(self, query: str, values: tuple[object, ...], patience: float) -> Answer:
+    async def _ask(
+        self, query: str, values: tuple[object, ...], patience: float
+    ) -> StateAnswer:
         if self._gone:
             raise Gone(self._gone)
         try:
@@ -295,19 +297,19 @@ class PostgresqlEngine:
         except NoSchema as error:
             raise self._lost(REMOVED) if self._floor else error from None
         try:
-            state = msgspec.json.decode(text, type=State)
+            state = msgspec.json.decode(text, type=PostgresqlState)
         except ValueError:
             raise ClusterError(ANOTHER_VERSION) from None
         if state.format != FORMAT:
             raise ClusterError(ANOTHER_VERSION)
         self._session.must_be_ours(state.backend)
-        answer = Answer(state, sent)
+        answer = StateAnswer(state, sent)
         if self._floor is not None:
             self._must_not_fall(self._floor, state)
             self._learn(answer, tried=query is RENEW)
         return answer
 
-    def _must_not_fall(self, floor: Floor, state: State) -> None:
+    def _must_not_fall(self, floor: ServerFloor, state: PostgresqlState) -> None:
         if why := floor.why_gone(state):
             raise self._lost(why)
         self._floor = floor._replace(log=state.log, highest=state.highest)
@@ -331,7 +333,7 @@ class PostgresqlEngine:
 
     # Hearing of changes, and of silence
 
-    def _learn(self, answer: Answer, tried: bool = False) -> None:
+    def _learn(self, answer: StateAnswer, tried: bool = False) -> None:
         """Compare the clocks, and set the timer for the first deadline of another.
 
         tried: the silent could have been put out now, and were not, if there are any.
@@ -359,7 +361,7 @@ class PostgresqlEngine:
             self._reading = True
             self._spawn(self._newest)
 
-    async def _newest(self) -> Answer:
+    async def _newest(self) -> StateAnswer:
         """Many notifications lead to few questions."""
         try:
             while self._stale:
@@ -369,12 +371,12 @@ class PostgresqlEngine:
         finally:
             self._reading = False
 
-    def _spawn(self, question: Callable[[], Coroutine[Any, Any, Answer]]) -> None:
+    def _spawn(self, question: Callable[[], Coroutine[Any, Any, StateAnswer]]) -> None:
         task = asyncio.get_running_loop().create_task(self._look(question))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _look(self, question: Callable[[], Coroutine[Any, Any, Answer]]) -> None:
+    async def _look(self, question: Callable[[], Coroutine[Any, Any, StateAnswer]]) -> None:
         try:
             view = (await question()).state.view
         except ClusterError:

@@ -25,13 +25,13 @@ PORT = "5432"
 OF_A_HOST = ("host", "hostaddr", "port")
 
 
-class Address(NamedTuple):
+class PostgresqlAddress(NamedTuple):
     cluster: str
     conninfos: tuple[str, ...]  # of each host
     near: tuple[tuple[str, int], ...]
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> PostgresqlAddress:
     base, _, query = url.partition("?")
     parts = query.split("&") if query else []
     names = [unquote(p.removeprefix("cluster=")) for p in parts if p.startswith("cluster=")]
@@ -51,7 +51,7 @@ def parse(url: str) -> Address:
     options |= {key: value for key, value in given.items() if key not in OF_A_HOST}
     conninfos = tuple(make_conninfo(**options, **host) for host in hosts)
     try:
-        return Address(names[0], conninfos, near(hosts, "service" in given))
+        return PostgresqlAddress(names[0], conninfos, near(hosts, "service" in given))
     except ValueError:
         raise UsageError("invalid PostgreSQL address: a port must be a number") from None
 

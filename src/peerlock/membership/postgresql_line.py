@@ -38,7 +38,7 @@ class Ended(Exception):
     """The connection has ended."""
 
 
-class Line:
+class PostgresqlLine:
     def __init__(self, connection: AsyncConnection[Any]) -> None:
         self.on_notice: Callable[[], None] = lambda: None
         self.on_end: Callable[[], None] = lambda: None  # while it was idle
@@ -54,7 +54,7 @@ class Line:
         self._loop.add_reader(self._socket, self._look)
 
     @classmethod
-    async def to(cls, conninfos: Sequence[str]) -> Line:
+    async def to(cls, conninfos: Sequence[str]) -> PostgresqlLine:
         """To the first that answers; all are tried at once.  Raises psycopg.Error."""
         tries = [asyncio.ensure_future(AsyncConnection.connect(c)) for c in conninfos]
         errors = []

@@ -27,7 +27,7 @@ import psycopg
 
 from peerlock.membership.clock import now
 from peerlock.membership.engine import ClusterError
-from peerlock.membership.postgresql_line import Ended, Failed, Line, Row, one_line
+from peerlock.membership.postgresql_line import Ended, Failed, PostgresqlLine, Row, one_line
 from peerlock.membership.postgresql_schema import GRANTS, SCHEMA, USED_UP, WRONG_CLOCK
 
 LOCK_TIMEOUT = 3000  # milliseconds that a question waits for a lock in the server
@@ -89,12 +89,12 @@ class Denied(ClusterError):
     """The user may not do that."""
 
 
-class Answer(NamedTuple):
+class QueryAnswer(NamedTuple):
     text: str
     sent: float  # on our clock, before the question was
 
 
-class Session:
+class PostgresqlSession:
     """`on_notice` is called when a notification has come, `on_end` when the connection
     has ended while it was idle."""
 
@@ -103,11 +103,13 @@ class Session:
         self.on_end: Callable[[], None] = lambda: None
         self._conninfos = conninfos
         self._channel = channel
-        self._line: Line | None = None
+        self._line: PostgresqlLine | None = None
         self._backend = ""  # process id of the server's process
         self._turn = asyncio.Lock()
 
-    async def ask(self, query: str, values: Sequence[object], patience: float) -> Answer:
+    async def ask(
+        self, query: str, values: Sequence[object], patience: float
+    ) -> QueryAnswer:
         given_up = now() + patience
         async with self._turn:
             try:
@@ -146,16 +148,18 @@ class Session:
 
     # A question
 
-    async def _asked(self, query: str, values: Sequence[object], given_up: float) -> Answer:
+    async def _asked(
+        self, query: str, values: Sequence[object], given_up: float
+    ) -> QueryAnswer:
         line = await self._connected(given_up)
         sent = now()
         [[text]] = await self._run(line, query, values, given_up)
         if line.warning:
             raise ClusterError(f"PostgreSQL warns: {line.warning}")
-        return Answer(text, sent)
+        return QueryAnswer(text, sent)
 
     async def _run(
-        self, line: Line, query: str, values: Sequence[object], given_up: float
+        self, line: PostgresqlLine, query: str, values: Sequence[object], given_up: float
     ) -> list[Row]:
         try:
             async with asyncio.timeout(given_up - now()):
@@ -174,7 +178,7 @@ class Session:
 
     # The connection
 
-    async def _connected(self, given_up: float) -> Line:
+    async def _connected(self, given_up: float) -> PostgresqlLine:
         if self._line is None:
             line = await self._connect(given_up)
             try:
@@ -186,16 +190,16 @@ class Session:
             self._line = line
         return self._line
 
-    async def _connect(self, given_up: float) -> Line:
+    async def _connect(self, given_up: float) -> PostgresqlLine:
         try:
             async with asyncio.timeout(given_up - now()):
-                return await Line.to(self._conninfos)
+                return await PostgresqlLine.to(self._conninfos)
         except TimeoutError:
             raise ClusterError(LATE) from None
         except (psycopg.Error, UnicodeError) as error:
             raise ClusterError(f"cannot use PostgreSQL: {one_line(error)}") from None
 
-    async def _prepare(self, line: Line, given_up: float) -> None:
+    async def _prepare(self, line: PostgresqlLine, given_up: float) -> None:
         [row] = await self._run(line, PREPARE + WHERE, (), given_up)
         self._backend, is_standby, version = row
         if int(version) < OLDEST:
@@ -210,7 +214,7 @@ class Session:
         """A pooler must not give the server's process of an idle client to another."""
         try:
             async with asyncio.timeout(min(1.0, given_up - now())):
-                other = await Line.to(self._conninfos)
+                other = await PostgresqlLine.to(self._conninfos)
                 try:
                     [row] = await other.run(WHERE)
                 finally:

@@ -30,12 +30,12 @@ from typing import TypeVar
 
 from peerlock.core.errors import UsageError
 from peerlock.membership import clock
+from peerlock.membership.call_thread import CallThread
 from peerlock.membership.census import Census, Out, confirmed
 from peerlock.membership.database import Database, unusable
 from peerlock.membership.engine import ClusterError, Gone, Joined, Renewed
-from peerlock.membership.history import Card, Damaged, History, State
+from peerlock.membership.history import Damaged, History, HistoryState, MemberCard
 from peerlock.membership.leases import Leases, Standing
-from peerlock.membership.own_thread import OwnThread
 from peerlock.membership.sockets import remove_unused
 from peerlock.membership.trust import (
     identity,
@@ -63,10 +63,10 @@ os.register_at_fork(
     after_in_child=NOT_FORKING.release,
 )
 
-Change = Callable[[State], "State | None"]  # None: there is nothing to change
+Change = Callable[[HistoryState], "HistoryState | None"]  # None: there is nothing to change
 
 
-class Files:
+class ClusterFiles:
     """The files of a cluster, under a path; refused if other users could change them."""
 
     def __init__(self, shown: Path) -> None:
@@ -93,14 +93,16 @@ class Files:
         """The identity of the cluster: a process with another one is in another cluster."""
         return self.database.identity(), identity(self.history.folder)
 
-    def newest(self) -> State:
+    def newest(self) -> HistoryState:
         """The register; Gone if it is an older one than we have seen."""
         try:
             state = self.history.newest()
         except Damaged as error:
             if error.written >= time.time() - clock.now():
                 raise ClusterError(self.database.damaged(str(error))) from None
-            state = State(error.serial, Register(), {})  # from before the machine's start
+            state = HistoryState(
+                error.serial, Register(), {}
+            )  # from before the machine's start
         if state.serial < self.serial:
             raise Gone(f"{self.shown} was removed or replaced while it was in use")
         self.serial = state.serial
@@ -115,8 +117,8 @@ class SqliteEngine:
         self.lease = lease
         self.cluster = ""  # known once the database is open
         self._own_folder = own_folder
-        self._thread = OwnThread("peerlock-membership")
-        self._files: Files | None = None
+        self._thread = CallThread("peerlock-membership")
+        self._files: ClusterFiles | None = None
         self._locked: dict[str, int] = {}  # descriptors, by token or path
         self._me: MemberId = 0
         self._token = ""
@@ -178,7 +180,7 @@ class SqliteEngine:
         newest = files.newest()
         out = files.census.find_out(newest, former, files.census.with_another_clock(newest))
 
-        def with_us(state: State) -> State | None:
+        def with_us(state: HistoryState) -> HistoryState | None:
             nonlocal deadline
             if id_of(token, state):
                 return None  # it is done, and others have gone on from there
@@ -186,7 +188,9 @@ class SqliteEngine:
             name = files.census.must_share_the_clock(state, gone, self.path)
             deadline = self._write_deadline(files, token)
             register = state.register.without(gone).join(address, os.getpid(), beyond)
-            return state.after(register, {register.number: Card(token, self.lease, name)})
+            return state.after(
+                register, {register.number: MemberCard(token, self.lease, name)}
+            )
 
         state = self._change_holding(token, with_us)
         self._drop(former)
@@ -231,13 +235,13 @@ class SqliteEngine:
             os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return View(0, ())
-        files = Files(self.path)
+        files = ClusterFiles(self.path)
         self.cluster = files.database.cluster()
         return files.newest().register.view
 
     # The register
 
-    def _change(self, change: Change) -> State:
+    def _change(self, change: Change) -> HistoryState:
         """Repeats until it is made, or there is nothing to change; returns the register.
 
         A try fails only if another process has succeeded.
@@ -257,7 +261,7 @@ class SqliteEngine:
             time.sleep(uniform(0, pause))
             pause = min(2 * pause, BACK_OFF_AT_MOST)
 
-    def _change_holding(self, token: str, change: Change) -> State:
+    def _change_holding(self, token: str, change: Change) -> HistoryState:
         """With a new file of ours, which others can find as soon as it is made."""
         self._hold(self._opened(), token)
         try:
@@ -268,7 +272,7 @@ class SqliteEngine:
 
     # Our own file
 
-    def _renew_our_own(self, files: Files) -> float:
+    def _renew_our_own(self, files: ClusterFiles) -> float:
         """The new deadline; -inf: we are out."""
         deadline = self._write_deadline(files, self._token)
         standing = files.leases.look(self._locked[self._token], self._token)
@@ -276,12 +280,12 @@ class SqliteEngine:
             return self._replace_our_file(files)
         return deadline if standing is Standing.IN else -inf
 
-    def _replace_our_file(self, files: Files) -> float:
+    def _replace_our_file(self, files: ClusterFiles) -> float:
         """It was removed.  The same member, with a file of another name."""
         me, old, token = self._me, self._token, os.urandom(8).hex()
         deadline = -inf
 
-        def renamed(state: State) -> State | None:
+        def renamed(state: HistoryState) -> HistoryState | None:
             nonlocal deadline
             if id_of(old, state) != me:
                 return None  # we are out; or it is done, and others have gone on from there
@@ -296,13 +300,13 @@ class SqliteEngine:
         self._token = token
         return deadline
 
-    def _write_deadline(self, files: Files, token: str) -> float:
+    def _write_deadline(self, files: ClusterFiles, token: str) -> float:
         """Counted from before the renewal."""
         deadline = inf if self.lease is None else clock.now() + self.lease
         files.leases.write(self._locked[token], deadline)
         return deadline
 
-    def _hold(self, files: Files, token: str) -> None:
+    def _hold(self, files: ClusterFiles, token: str) -> None:
         private_folder(files.leases.folder)  # it may have been tidied away
         with NOT_FORKING:
             self._locked[token] = files.leases.create(token)
@@ -319,7 +323,7 @@ class SqliteEngine:
             if what in self._locked:
                 os.close(self._locked.pop(what))
 
-    def _tidy(self, files: Files, out: Out, state: State) -> None:
+    def _tidy(self, files: ClusterFiles, out: Out, state: HistoryState) -> None:
         """Files of processes that are no longer in the register."""
         for gone in out.values():
             files.leases.remove(gone.token)
@@ -329,9 +333,9 @@ class SqliteEngine:
 
     # All files
 
-    def _opened(self) -> Files:
+    def _opened(self) -> ClusterFiles:
         if self._files is None:
-            files = Files(self.path)
+            files = ClusterFiles(self.path)
             files.create()
             self.cluster = files.database.cluster()
             self._files = files
@@ -359,7 +363,7 @@ class SqliteEngine:
             self._unlock(what)
 
 
-def begun(state: State) -> State:
+def begun(state: HistoryState) -> HistoryState:
     """A history that has no register yet begins above all that was ever lost."""
     if state.register.highest:
         return state
@@ -367,10 +371,10 @@ def begun(state: State) -> State:
     return state._replace(register=Register(first, first))
 
 
-def addresses(state: State) -> set[str]:
+def addresses(state: HistoryState) -> set[str]:
     return {member.address for member in state.register.members}
 
 
-def id_of(token: str, state: State) -> MemberId:
+def id_of(token: str, state: HistoryState) -> MemberId:
     """0: no member has it."""
     return next((i for i, card in state.cards.items() if card.token == token), 0)

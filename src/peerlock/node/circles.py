@@ -54,12 +54,12 @@ from peerlock.node.wire import (
     EpochMessage,
     Formed,
     Go,
+    NameReport,
     Next,
     Open,
     Opened,
     Reform,
     Refused,
-    Report,
     Stale,
     Tell,
     Told,
@@ -312,13 +312,13 @@ class Circles:
             if lock in self._asked:
                 self._ask_again(lock)
 
-    def _reports(self, locks: list[Lock]) -> Iterator[Report]:
+    def _reports(self, locks: list[Lock]) -> Iterator[NameReport]:
         for lock in locks:
             if lock.stage in (OPEN, Stage.HALTED):
                 assert lock.terms is not None
                 speaks = lock.stage is OPEN
                 members = lock.circle.members
-                yield Report(lock.name, lock.epoch, speaks, lock.terms, members)
+                yield NameReport(lock.name, lock.epoch, speaks, lock.terms, members)
 
     def _ask_again(self, lock: Lock) -> None:
         """The home has changed; it may not know that we wait for it."""

@@ -44,10 +44,10 @@ from peerlock.node.wire import (
     Epoch,
     Formed,
     Message,
+    NameReport,
     Opened,
     Reform,
     Refused,
-    Report,
     Tell,
     Told,
 )
@@ -93,7 +93,7 @@ class Taking:
         self.elders = elders
         self.before = before
         self.awaited: set[MemberId] = set()
-        self.reports: dict[str, dict[MemberId, Report]] = {}
+        self.reports: dict[str, dict[MemberId, NameReport]] = {}
         self.wishes: list[tuple[MemberId, str, Wish]] = []  # that came meanwhile
 
     def covers(self, name: str) -> bool:
@@ -262,7 +262,7 @@ class Homes:
             if member in members:
                 self.open(member, name, wish)
 
-    def _adopt(self, name: str, reports: dict[MemberId, Report]) -> None:
+    def _adopt(self, name: str, reports: dict[MemberId, NameReport]) -> None:
         """As it is, if it runs; otherwise it is formed anew."""
         newest = max(reports.values(), key=lambda report: report.epoch)
         entry = self._add(name)

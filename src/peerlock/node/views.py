@@ -25,7 +25,7 @@ class View(NamedTuple):
     members: tuple[Member, ...]  # in the order in which they joined
 
 
-def must_be_possible(view: View) -> None:
+def must_be_a_view(view: View) -> None:
     """What another member says that it has seen."""
     ids = {member.id for member in view.members}
     if not 0 <= view.number < MOST or len(ids) < len(view.members):

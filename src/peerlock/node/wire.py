@@ -90,7 +90,7 @@ class Close(NamedTuple):
     epoch: Epoch
 
 
-class Report(NamedTuple):
+class NameReport(NamedTuple):
     """How a name stands at a member that has it open."""
 
     name: str
@@ -115,7 +115,7 @@ class Told(NamedTuple):
 
     view: int
     question: int
-    reports: tuple[Report, ...]
+    reports: tuple[NameReport, ...]
     more: bool
 
 

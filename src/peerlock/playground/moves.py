@@ -20,7 +20,8 @@ from typing import NamedTuple
 from peerlock.checker.sites import Action
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, label, snake
-from peerlock.simulator.by_hand import ByHand, Flight
+from peerlock.core.under_way import UnderWay
+from peerlock.simulator.by_hand import ByHand
 from peerlock.traces.trace import Kind, Trace
 
 MOVE = re.compile(r"([rlcs])(\d+)(?::(\d+))?|(t)(\d+):([\w+]+)|([dxu])(-?\d+)")
@@ -93,7 +94,7 @@ def words(cluster: ByHand, move: str) -> str:
 # What a message is, whatever its number
 
 
-class Letter(NamedTuple):
+class NamedLetter(NamedTuple):
     """The k-th message of its type on its channel."""
 
     sender: NodeId
@@ -102,25 +103,25 @@ class Letter(NamedTuple):
     k: int
 
 
-def letters(cluster: ByHand) -> dict[Letter, int]:
+def letters(cluster: ByHand) -> dict[NamedLetter, int]:
     """The numbers of all messages sent so far, and of what else is under way."""
     count: Counter[tuple[NodeId, NodeId, str]] = Counter()
-    found: dict[Letter, int] = {}
+    found: dict[NamedLetter, int] = {}
     for step in cluster.trace:
         if step.kind is Kind.SEND:
             assert step.peer is not None
             assert step.flight is not None
             channel = step.node, step.peer, snake(type(step.message)).upper()
-            found[Letter(*channel, count[channel])] = step.flight
+            found[NamedLetter(*channel, count[channel])] = step.flight
             count[channel] += 1
     for flight in cluster.flying:
         if flight.sender == flight.receiver:
             channel = flight.sender, flight.sender, str(flight.number)
-            found[Letter(*channel, 0)] = flight.number
+            found[NamedLetter(*channel, 0)] = flight.number
     return found
 
 
-def letter_of(cluster: ByHand, number: int) -> Letter:
+def letter_of(cluster: ByHand, number: int) -> NamedLetter:
     return next(letter for letter, n in letters(cluster).items() if n == number)
 
 
@@ -141,7 +142,7 @@ def of_action(cluster: ByHand, action: Action) -> str:
     return f"{kind}{_flight(cluster, action).number}"
 
 
-def _flight(cluster: ByHand, action: Action) -> Flight:
+def _flight(cluster: ByHand, action: Action) -> UnderWay:
     """The first of these messages that knows as much of the latest grant."""
     wanted = action.sender, action.node, action.message
     found = [f for f in cluster.flying if (f.sender, f.receiver, f.message) == wanted]

@@ -162,7 +162,7 @@ class Moved:
                     raise UsageError(f"{words}: {error}") from None
                 self.dropped.append(words)
 
-    def _play(self, move: str, letter: words_of.Letter | None) -> None:
+    def _play(self, move: str, letter: words_of.NamedLetter | None) -> None:
         if letter is not None:
             number = words_of.letters(self.run.cluster).get(letter)
             if number is None:
@@ -171,7 +171,7 @@ class Moved:
         self.run.play(move)
 
 
-def _planned(made: Run) -> list[tuple[str, str, words_of.Letter | None]]:
+def _planned(made: Run) -> list[tuple[str, str, words_of.NamedLetter | None]]:
     """Each move, in words, and what it delivers whatever its number will be."""
     again = Run(made.setup)
     planned = []

@@ -6,12 +6,12 @@ from typing import Any
 
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, label
+from peerlock.core.under_way import UnderWay
 from peerlock.playground import links
 from peerlock.playground.fields import shown, values
 from peerlock.playground.moves import timer
 from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
-from peerlock.simulator.by_hand import Flight
 from peerlock.traces import svg, text
 from peerlock.traces.diagram import NAMES, Diagram
 from peerlock.traces.layout import lay_out
@@ -45,7 +45,7 @@ def _place(diagram: Diagram, run: Run, end: int) -> float:
     return round(diagram.scale.place(run.trace.steps[end - 1].time), 1)
 
 
-def _once(flights: list[Flight]) -> list[Flight]:
+def _once(flights: list[UnderWay]) -> list[UnderWay]:
     return list({flight.number: flight for flight in flights}.values())
 
 
@@ -110,7 +110,7 @@ def _timers(run: Run, node: NodeId) -> list[str]:
     return sorted(n for i, n in run.cluster.timers if i == node and n not in outlasting)
 
 
-def flight_view(run: Run, flight: Flight) -> dict[str, Any]:
+def flight_view(run: Run, flight: UnderWay) -> dict[str, Any]:
     blocked = ""
     try:
         run.cluster.must_be_next(flight)

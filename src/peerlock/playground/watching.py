@@ -161,7 +161,7 @@ def _same_moves(found: Any, left: Setup, right: Setup) -> dict[str, Any]:
     return _pair(pages, *difference)
 
 
-def _renamed(run: Run, move: str, letter: words_of.Letter | None) -> str:
+def _renamed(run: Run, move: str, letter: words_of.NamedLetter | None) -> str:
     if letter is None:
         return move
     number = words_of.letters(run.cluster).get(letter)

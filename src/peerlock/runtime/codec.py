@@ -53,7 +53,7 @@ class Ask(msgspec.Struct, array_like=True, tag=2, frozen=True):
     cluster: str
 
 
-class Told(msgspec.Struct, array_like=True, tag=3, frozen=True):
+class StatusTold(msgspec.Struct, array_like=True, tag=3, frozen=True):
     """The status of a member."""
 
     status: dict[str, Any]
@@ -113,10 +113,10 @@ Bundle: Any = msgspec.defstruct(
 )
 
 encoder = msgspec.msgpack.Encoder()
-frames: Any = msgspec.msgpack.Decoder(Hello | Seen | Ask | Told | Refusal | Bundle)
+frames: Any = msgspec.msgpack.Decoder(Hello | Seen | Ask | StatusTold | Refusal | Bundle)
 greetings = msgspec.msgpack.Decoder(Hello | Ask | Refusal)
 
-Frame = Hello | Seen | Ask | Told | Refusal | Batch
+Frame = Hello | Seen | Ask | StatusTold | Refusal | Batch
 
 
 class Garbage(RemoteError):

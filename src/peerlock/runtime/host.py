@@ -51,7 +51,7 @@ from peerlock.node.presence import (
     Renew,
     Reserve,
 )
-from peerlock.node.views import MemberId, View, must_be_possible
+from peerlock.node.views import MemberId, View, must_be_a_view
 from peerlock.node.wire import Batch
 from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.codec import (
@@ -63,7 +63,7 @@ from peerlock.runtime.codec import (
     Hello,
     Refusal,
     Seen,
-    Told,
+    StatusTold,
 )
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import Caller, Door
@@ -535,7 +535,7 @@ class Host:
             if not node.member:
                 self._mind_loss()
         elif type(frame) is Seen:
-            must_be_possible(frame.view)
+            must_be_a_view(frame.view)
             self._tell(self.presence.heard, frame.view)
         else:
             raise Garbage("a frame that has no place here")
@@ -566,7 +566,7 @@ class Host:
 
     def _answer(self, connection: Connection) -> None:
         with self.guard:
-            told = Told(self.describe(self.node))
+            told = StatusTold(self.describe(self.node))
         self.door.pass_in(connection)
         connection.send(told)
         connection.finish()

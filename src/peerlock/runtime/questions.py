@@ -9,7 +9,7 @@ from typing import Any
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import ClusterError, Engine
 from peerlock.node.views import Member
-from peerlock.runtime.codec import VERSION, Ask, Foreign, Frame, Refusal, Told
+from peerlock.runtime.codec import VERSION, Ask, Foreign, Frame, Refusal, StatusTold
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import BUSY
 from peerlock.runtime.transport import Transport
@@ -29,11 +29,11 @@ CLOSED = (
 )
 
 
-class Refused(ConnectionError):
+class RefusedByMember(ConnectionError):
     """It is there, but refuses to talk with this process."""
 
 
-class Busy(Refused):
+class Busy(RefusedByMember):
     """It is busy."""
 
 
@@ -46,8 +46,8 @@ class Asker:
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         if isinstance(frame, Refusal) and not self.answer.done():
             busy = frame.version == VERSION
-            self.answer.set_exception((Busy if busy else Refused)(frame.reason))
-        if not isinstance(frame, Told):
+            self.answer.set_exception((Busy if busy else RefusedByMember)(frame.reason))
+        if not isinstance(frame, StatusTold):
             raise RemoteError("no answer")
         if not self.answer.done():
             self.answer.set_result(frame.status)
@@ -78,11 +78,11 @@ async def ask(member: Member, cluster: str, transport: Transport) -> dict[str, A
 
 async def answer_of(
     member: Member, cluster: str, transport: Transport
-) -> dict[str, Any] | Refused | None:
+) -> dict[str, Any] | RefusedByMember | None:
     """The same without exceptions; None if it cannot be reached."""
     try:
         return await ask(member, cluster, transport)
-    except Refused as error:
+    except RefusedByMember as error:
         return error
     except OSError:
         return None
@@ -107,14 +107,14 @@ async def must_be_welcome(engine: Engine, transport: Transport) -> None:
 
 async def refused_by_all(
     members: tuple[Member, ...], cluster: str, transport: Transport
-) -> Refused | None:
+) -> RefusedByMember | None:
     """Why, if a member refuses to talk with us, and no other member does talk."""
     refusal = None
     tasks = [asyncio.create_task(answer_of(m, cluster, transport)) for m in members]
     try:
         for answer in asyncio.as_completed(tasks):
             heard = await answer
-            if isinstance(heard, Refused):
+            if isinstance(heard, RefusedByMember):
                 refusal = heard
             elif heard is not None:
                 return None
@@ -124,9 +124,9 @@ async def refused_by_all(
     return refusal
 
 
-def refused(error: Exception | None) -> Refused:
+def refused(error: Exception | None) -> RefusedByMember:
     reason = words(error) if error else CLOSED
-    return Busy(reason) if reason == BUSY else Refused(reason)
+    return Busy(reason) if reason == BUSY else RefusedByMember(reason)
 
 
 def words(error: Exception) -> str:

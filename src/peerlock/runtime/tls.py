@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from peerlock.membership.engine import ClusterError
+from peerlock.membership.key_files import can_read, no_password
 
 Stamp = tuple[tuple[int, int, int], ...]
 
@@ -176,12 +177,3 @@ def harden(
     context.verify_mode = wants
     if context.protocol == ssl.PROTOCOL_TLS_SERVER:
         context.num_tickets = 0
-
-
-def can_read(path: Path) -> bool:
-    return os.access(path, os.R_OK)
-
-
-def no_password() -> str:
-    """Otherwise OpenSSL would ask for a password on the terminal, and block."""
-    return ""

@@ -35,7 +35,7 @@ from peerlock.runtime.host import Host
 from peerlock.serve.http import (
     EVENTS,
     Answer,
-    Request,
+    HttpRequest,
     Response,
     Stream,
     Visitor,
@@ -47,25 +47,25 @@ from peerlock.serve.sessions import (
     LEAST_TTL,
     MOST_TTL,
     Claim,
+    ClaimPhase,
     Full,
     Mismatch,
-    Phase,
     Session,
     Sessions,
     Unknown,
 )
-from peerlock.serve.users import User
+from peerlock.serve.users import ClaimUser
 
 LONGEST_LABEL = 100  # characters
 PRECISION = 0.001  # seconds: an event loop may be early by as much
 SLEEP = 1.0  # seconds at most: the loop's clock stops while the machine is suspended
 
 STATUS = {
-    Phase.WAITING: 202,
-    Phase.HELD: 200,
-    Phase.REFUSED: 409,
-    Phase.BUSY: 423,
-    Phase.LOST: 410,
+    ClaimPhase.WAITING: 202,
+    ClaimPhase.HELD: 200,
+    ClaimPhase.REFUSED: 409,
+    ClaimPhase.BUSY: 423,
+    ClaimPhase.LOST: 410,
 }
 ERRORS: dict[type[Exception], int] = {
     Unknown: 404,
@@ -127,7 +127,7 @@ class Api:
             ("DELETE", "sessions", "locks"): self._release,
         }
 
-    def handle(self, request: Request) -> Answer | Later:
+    def handle(self, request: HttpRequest) -> Answer | Later:
         if request.path == "/healthz":
             return Response(200, b'{"status":"ok"}\n')
         try:
@@ -142,7 +142,7 @@ class Api:
             self._timer.cancel()
         self.sessions.close_all()
 
-    def _find(self, request: Request) -> tuple[Route, list[str]]:
+    def _find(self, request: HttpRequest) -> tuple[Route, list[str]]:
         root, version, *parts = request.path.split("/")[:7]
         if (root, version) != ("", "v1") or not parts or parts[0] == "":
             raise Unknown("no such page: see /v1/openapi.json")
@@ -159,13 +159,13 @@ class Api:
 
     # Pages
 
-    def _describe(self, request: Request) -> Response:
+    def _describe(self, request: HttpRequest) -> Response:
         return shown(200, description())
 
-    async def _status(self, request: Request) -> Response:
+    async def _status(self, request: HttpRequest) -> Response:
         return shown(200, await self._survey())
 
-    def _open(self, request: Request) -> Answer:
+    def _open(self, request: HttpRequest) -> Answer:
         self._host.must_be_in()
         wanted = reading_opening(request.body or b"{}")
         if not LEAST_TTL <= wanted.ttl <= MOST_TTL:
@@ -184,20 +184,20 @@ class Api:
             return self._stream(session)
         return shown(201, of_session(session))
 
-    def _show(self, request: Request, id: str) -> Response:  # noqa: A002
+    def _show(self, request: HttpRequest, id: str) -> Response:  # noqa: A002
         return shown(200, of_session(self.sessions.renew(id)))
 
-    def _close(self, request: Request, id: str) -> Response:  # noqa: A002
+    def _close(self, request: HttpRequest, id: str) -> Response:  # noqa: A002
         self.sessions.close(self.sessions.renew(id))
         return shown(200, {"state": "closed"})
 
-    def _renew(self, request: Request, id: str) -> Response:  # noqa: A002
+    def _renew(self, request: HttpRequest, id: str) -> Response:  # noqa: A002
         return shown(200, {"ttl": self.sessions.renew(id).ttl})
 
-    def _events(self, request: Request, id: str) -> Stream:  # noqa: A002
+    def _events(self, request: HttpRequest, id: str) -> Stream:  # noqa: A002
         return self._stream(self.sessions.renew(id))
 
-    def _acquire(self, request: Request, id: str, key: str) -> Answer | Later:  # noqa: A002
+    def _acquire(self, request: HttpRequest, id: str, key: str) -> Answer | Later:  # noqa: A002
         wanted = reading_acquiring(request.body or b"{}")
         if wanted.algorithm is not None and wanted.algorithm not in INDEX:
             raise UsageError(unknown("algorithm", wanted.algorithm, INDEX))
@@ -212,14 +212,14 @@ class Api:
         claim = self.sessions.claim(session, key, name, demand, wanted.nonblock)
         return self._answer(claim, wanted.wait)
 
-    def _poll(self, request: Request, id: str, key: str) -> Answer | Later:  # noqa: A002
+    def _poll(self, request: HttpRequest, id: str, key: str) -> Answer | Later:  # noqa: A002
         claim = self.sessions.find(self.sessions.renew(id), key)
         return self._answer(claim, seconds(request.query.get("wait", "0")))
 
-    def _release(self, request: Request, id: str, key: str) -> Response:  # noqa: A002
+    def _release(self, request: HttpRequest, id: str, key: str) -> Response:  # noqa: A002
         claim = self.sessions.drop(self.sessions.renew(id), key)
         self._wake(claim)
-        if claim.phase is Phase.LOST:
+        if claim.phase is ClaimPhase.LOST:
             return shown(410, of_claim(claim))
         return shown(200, {"key": key, "name": claim.name, "state": "released"})
 
@@ -270,11 +270,11 @@ class Api:
     # Effects of the sessions
 
     def ask(self, claim: Claim) -> None:
-        claim.user = User(self._host, self.sessions, claim)
+        claim.user = ClaimUser(self._host, self.sessions, claim)
         claim.user.ask()
 
     def drop(self, claim: Claim) -> None:
-        assert isinstance(claim.user, User)
+        assert isinstance(claim.user, ClaimUser)
         claim.user.drop()
 
     def tell(self, session: Session, claim: Claim | None) -> None:

@@ -57,7 +57,7 @@ EVENTS = b"text/event-stream"
 ALIVE = b":\n\n"  # a comment in a stream of events: it shows who is still there
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     method: str
     path: str  # as it was sent
     query: Mapping[str, str]
@@ -99,7 +99,7 @@ class Stream:
 
 
 Answer = Response | Stream
-Handler = Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
+Handler = Callable[[HttpRequest], Answer | Coroutine[Any, Any, Answer]]
 Admits = Callable[[Mapping[bytes, bytes], str, asyncio.Transport], Response | None]
 
 
@@ -316,7 +316,7 @@ class Visitor(asyncio.Protocol):
         if not self._server.knows(self, path):
             self._reply(complaint(503, "too many connections: try again later"), ends=True)
             return
-        request = Request(
+        request = HttpRequest(
             head.method.decode(),
             path,
             dict(parse_qsl(query)) if query else {},

@@ -22,7 +22,7 @@ from peerlock.membership.engine import ClusterError, Engine
 from peerlock.node.views import Member
 from peerlock.runtime.host import Host
 from peerlock.runtime.questions import answer_of
-from peerlock.serve.http import TEXT, Answer, Request, Response, Stream, event
+from peerlock.serve.http import TEXT, Answer, HttpRequest, Response, Stream, event
 
 REST = 0.25  # seconds
 REMEMBERED = 50  # events, for those who begin to watch
@@ -39,7 +39,7 @@ Status = dict[str, Any]
 Happening = dict[str, Any]
 
 
-class Census:
+class StatusRounds:
     """What all members say; those who ask at the same time share a round of questions."""
 
     def __init__(self, host: Host, reading: Callable[[], Engine]) -> None:
@@ -145,14 +145,14 @@ def who(entry: Status) -> Status:
 class Live:
     """The handler of the live page's port."""
 
-    def __init__(self, census: Census) -> None:
+    def __init__(self, census: StatusRounds) -> None:
         self._census = census
         self._watchers: set[Stream] = set()
         self._happened: deque[Happening] = deque(maxlen=REMEMBERED)
         self._last: Status | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: HttpRequest) -> Answer:
         if request.method not in ("GET", "HEAD"):
             return Response(405, b"GET and HEAD, nothing else\n", TEXT)
         if request.path == "/":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peerlock.core.errors import UsageError
 from peerlock.runtime.host import Host
 from peerlock.serve.api import Api
-from peerlock.serve.http import TEXT, Handler, Request, Response
+from peerlock.serve.http import TEXT, Handler, HttpRequest, Response
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -20,7 +20,7 @@ Pages = Mapping[str, Callable[[], Response]]
 
 
 def handler(pages: Pages) -> Handler:
-    def handle(request: Request) -> Response:
+    def handle(request: HttpRequest) -> Response:
         if request.method not in ("GET", "HEAD"):
             return Response(405, b"GET and HEAD, nothing else\n", TEXT)
         if request.path not in pages:

@@ -11,7 +11,7 @@ from peerlock.runtime.host import Host
 from peerlock.serve.access import Gate, Keys
 from peerlock.serve.api import Api
 from peerlock.serve.http import MOST, Handler, Server, serving
-from peerlock.serve.live import Census, Live
+from peerlock.serve.live import Live, StatusRounds
 from peerlock.serve.metrics import PUBLIC, handler, pages_about
 
 CLIENTS = 1_000  # connections of the API: some have one for each session
@@ -28,7 +28,7 @@ class Ports:
         web: str | None = None,
     ) -> None:
         """Raises UsageError if a port would be open to clients that it must not be."""
-        self._census = census = Census(host, reading)
+        self._census = census = StatusRounds(host, reading)
         self.api = Api(host, census.take) if api is not None else None
         self._live = Live(census) if web is not None else None
         pages = handler(pages_about(host, self.api))

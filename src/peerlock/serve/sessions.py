@@ -36,13 +36,13 @@ from peerlock.node.terms import Demand
 LEAST_TTL, MOST_TTL = 0.1, 3600.0  # seconds
 
 
-class Limits(NamedTuple):
+class SessionLimits(NamedTuple):
     sessions: int = 1_000
     claims: int = 1_000  # in a session
     all_claims: int = 10_000
 
 
-class Phase(Enum):
+class ClaimPhase(Enum):
     WAITING = "waiting"
     HELD = "held"
     REFUSED = "refused"
@@ -78,14 +78,14 @@ class Claim:
     name: str
     demand: Demand
     nonblock: bool  # it would not wait
-    phase: Phase = Phase.WAITING
+    phase: ClaimPhase = ClaimPhase.WAITING
     fence: int = 0  # if it is held, or was until it was lost
     reason: str = ""  # if it is refused
     user: object = None  # the host's
 
     @property
     def is_settled(self) -> bool:
-        return self.phase is not Phase.WAITING
+        return self.phase is not ClaimPhase.WAITING
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class Session:
     ended: Ending | None = None
 
 
-class Effects(Protocol):
+class SessionEffects(Protocol):
     def ask(self, claim: Claim) -> None:
         """Ask the node for it; `held`, `refused` or `busy` follows."""
 
@@ -113,10 +113,10 @@ class Effects(Protocol):
 class Sessions:
     def __init__(
         self,
-        effects: Effects,
+        effects: SessionEffects,
         clock: Callable[[], float],
         new_id: Callable[[], str],
-        limits: Limits = Limits(),  # noqa: B008  (a constant)
+        limits: SessionLimits = SessionLimits(),  # noqa: B008  (a constant)
     ) -> None:
         self._effects = effects
         self._clock = clock
@@ -215,18 +215,18 @@ class Sessions:
 
     def held(self, claim: Claim, fence: int) -> None:
         claim.fence = fence
-        self._settle(claim, Phase.HELD)
+        self._settle(claim, ClaimPhase.HELD)
 
     def refused(self, claim: Claim, reason: str) -> None:
         claim.reason = reason
-        self._settle(claim, Phase.REFUSED)
+        self._settle(claim, ClaimPhase.REFUSED)
 
     def busy(self, claim: Claim) -> None:
         """Others hold it, or wait for it, and the client does not want to wait."""
-        self._settle(claim, Phase.BUSY)
+        self._settle(claim, ClaimPhase.BUSY)
 
     def lost(self, claim: Claim) -> None:
-        self._settle(claim, Phase.LOST)
+        self._settle(claim, ClaimPhase.LOST)
 
     @property
     def wake_at(self) -> float:
@@ -247,7 +247,7 @@ class Sessions:
 
     # Inside
 
-    def _settle(self, claim: Claim, phase: Phase) -> None:
+    def _settle(self, claim: Claim, phase: ClaimPhase) -> None:
         if claim.session.claims.get(claim.key) is not claim:
             return  # it was dropped meanwhile
         claim.phase = phase

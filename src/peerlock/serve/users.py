@@ -12,7 +12,7 @@ from peerlock.serve.sessions import Claim, Sessions
 PROBE = 0.05  # seconds after which a user that would not wait asks the others again
 
 
-class User(Waiter):
+class ClaimUser(Waiter):
     """What the node calls here must not call the node."""
 
     def __init__(self, host: Host, sessions: Sessions, claim: Claim) -> None:

@@ -7,7 +7,7 @@ message arrives next, and which timer fires.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from peerlock.algorithms.lookup import algorithm, reference
@@ -18,7 +18,7 @@ from peerlock.core.peer import (
     CancelTimer,
     Down,
     Effect,
-    Grant,
+    Enter,
     NodeId,
     Peer,
     Send,
@@ -26,17 +26,9 @@ from peerlock.core.peer import (
     label,
     snake,
 )
+from peerlock.core.under_way import UnderWay
 from peerlock.simulator.judge import Judge
 from peerlock.traces.trace import Kind, Step, Trace
-
-
-@dataclass(frozen=True)
-class Flight:
-    number: int
-    sender: NodeId
-    receiver: NodeId
-    message: Any
-    fence: int
 
 
 class ByHand:
@@ -48,7 +40,7 @@ class ByHand:
         make = self.algorithm.peer
         self._make: Callable[[NodeId], Peer] = lambda i: make(i, self.members, **settings)
         self.peers: dict[NodeId, Peer] = {i: self._make(i) for i in self.members}
-        self.flying: list[Flight] = []
+        self.flying: list[UnderWay] = []
         self.timers: set[tuple[NodeId, str]] = set()
         self.gone: set[NodeId] = set()
         self.sent = 0
@@ -136,14 +128,14 @@ class ByHand:
             if to not in self.gone:
                 number = -len(self.trace)  # it is not a message; those are counted
                 self._note(Kind.SEND, node, to, Down(), number)
-                self.flying.append(Flight(number, node, to, Down(), 0))
+                self.flying.append(UnderWay(number, node, to, Down(), 0))
 
     def settle(self) -> None:
         """Deliver all that is under way, the oldest first, until nothing is."""
         while self.flying:
             self._land(self.flying[0])
 
-    def _land(self, flight: Flight) -> list[Effect]:
+    def _land(self, flight: UnderWay) -> list[Effect]:
         sender, node = flight.sender, flight.receiver
         self.flying.remove(flight)
         if sender != node:
@@ -152,13 +144,13 @@ class ByHand:
         self.peers[node].receive(sender, flight.message)
         return self._carry_out(node)
 
-    def flight(self, number: int) -> Flight:
+    def flight(self, number: int) -> UnderWay:
         for flight in self.flying:
             if flight.number == number:
                 return flight
         raise UsageError(f"message {number} is not under way")
 
-    def must_be_next(self, flight: Flight) -> None:
+    def must_be_next(self, flight: UnderWay) -> None:
         """Raises UsageError if an older message must arrive first."""
         medium = self.algorithm.medium
         if not (self.algorithm.fifo or medium):
@@ -172,7 +164,7 @@ class ByHand:
             name, older = _name(flight.message), label(first.message)
             raise UsageError(f"{name} would overtake {older}, which FIFO forbids")
 
-    def _find(self, sender: NodeId, node: NodeId, name: str) -> Flight:
+    def _find(self, sender: NodeId, node: NodeId, name: str) -> UnderWay:
         for flight in self.flying:
             named = flight.sender, flight.receiver, _name(flight.message)
             if named == (sender, node, name):
@@ -192,9 +184,9 @@ class ByHand:
                             self._send(node, to, message)
                     if self.algorithm.medium:
                         number = -len(self.trace)  # no message either
-                        own = Flight(number, node, node, message, self._fences[node])
+                        own = UnderWay(number, node, node, message, self._fences[node])
                         self.flying.append(own)
-                case Grant():
+                case Enter():
                     self._fences[node] += 1
                     self._note(Kind.ENTER, node, fence=self._fences[node])
                     self.judge.granted(node, self._fences[node])
@@ -209,7 +201,7 @@ class ByHand:
         self._note(Kind.SEND, sender, to, message, self.sent)
         if to not in self.gone:
             fence = self._fences[sender]
-            self.flying.append(Flight(self.sent, sender, to, message, fence))
+            self.flying.append(UnderWay(self.sent, sender, to, message, fence))
 
     def _step(self, kind: Kind, node: NodeId, *what: Any, note: str = "") -> None:
         self._steps += 1

@@ -37,7 +37,7 @@ from peerlock.node.views import Member, MemberId, View
 from peerlock.simulator.faults import LEASE, Faults
 from peerlock.simulator.places import Places
 from peerlock.simulator.process import Answer, Process, Way
-from peerlock.simulator.users import Party, User
+from peerlock.simulator.users import Party, SimulatedUser
 from peerlock.simulator.witness import Misrule, Witness
 
 # Virtual seconds.
@@ -56,7 +56,7 @@ MISTAKES = (demand("central"), demand("", 2), demand("kakugawa", 5), demand(shar
 
 
 @dataclass(frozen=True)
-class Story:
+class ClusterStory:
     """Everything that a run depends on."""
 
     seed: int
@@ -65,7 +65,7 @@ class Story:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StoryOutcome:
     seed: int
     grants: int
     lost: int
@@ -76,7 +76,7 @@ class Outcome:
     happened: dict[str, int]  # faults by kind, and what they led to
 
 
-class Engine:
+class SimulatedEngine:
     """The members of the cluster: the register of the real engines, in one place.
 
     Its clock is the virtual time.  A renewal is answered with the lease's length alone,
@@ -150,7 +150,9 @@ class Engine:
 
 
 class Cluster:
-    def __init__(self, story: Story, log: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, story: ClusterStory, log: Callable[[str], None] | None = None
+    ) -> None:
         self.story = story
         self.rng = Random(story.seed)
         self._clocks = Random(f"clocks {story.seed}")
@@ -171,7 +173,7 @@ class Cluster:
         self.places = Places(
             lambda: self.now, self.faults.calm_since, self.faults.whole_since
         )
-        self.engine = Engine(self)
+        self.engine = SimulatedEngine(self)
         self.knobs = Knobs(
             hand_overs=self.rng.choice((1, 2, 64)),
             hand_over_time=self.rng.choice((0.0, 0.001, 0.02)),
@@ -295,7 +297,7 @@ class Cluster:
 
     # The run
 
-    def run(self) -> Outcome:
+    def run(self) -> StoryOutcome:
         for _ in range(self.rng.randint(2, 4)):
             self.begin()
         self.faults.plan()
@@ -325,7 +327,7 @@ class Cluster:
             party = Party(size)
             for i in range(size):
                 process = self.staying[i % len(self.staying)]
-                user = User(process, name, wanted, party)
+                user = SimulatedUser(process, name, wanted, party)
                 self.after(0.0, process, partial(process.wait, user))
                 process.users[user] = None
 
@@ -351,14 +353,14 @@ class Cluster:
             lines.append(f"{p.name}: {seen}, users: {', '.join(sorted(waits)) or 'none'}")
         return "; ".join(lines)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> StoryOutcome:
         nodes = [*self._nodes_before, *(p.node for p in self.processes)]
         if errors := sum(n.statistics.remote_errors for n in nodes):
             raise Misrule(f"{errors} messages among honest nodes made no sense")
         self.happened["readers together"] = self.witness.together
         self.happened["permits in use together"] = self.witness.permitted
         self.happened["places kept"] = self.places.compared
-        return Outcome(
+        return StoryOutcome(
             seed=self.story.seed,
             grants=self.witness.grants,
             lost=sum(n.statistics.lost for n in nodes),

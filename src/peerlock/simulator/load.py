@@ -16,7 +16,7 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId
 
 
-class Run(Protocol):
+class LoadRun(Protocol):
     """The part of a run that its load uses."""
 
     members: tuple[NodeId, ...]
@@ -32,13 +32,13 @@ class Load:
         """The number of requests that gives the wanted number of entries."""
         return entries
 
-    def start(self, run: Run) -> None:
+    def start(self, run: LoadRun) -> None:
         """Time is 0 and nothing has happened yet."""
 
-    def left(self, run: Run, node: NodeId) -> None:
+    def left(self, run: LoadRun, node: NodeId) -> None:
         """`node` has just left its critical section."""
 
-    def quiet(self, run: Run) -> None:
+    def quiet(self, run: LoadRun) -> None:
         """No message is under way and no node is inside."""
 
 
@@ -49,14 +49,14 @@ class Light(Load):
     Where messages never cease (a token that circulates), quiet means that no node waits.
     """
 
-    def quiet(self, run: Run) -> None:
+    def quiet(self, run: LoadRun) -> None:
         run.ask(run.rng.choice(run.members), run.now + 1.0)
 
-    def start(self, run: Run) -> None:
+    def start(self, run: LoadRun) -> None:
         if not run.rests:
             self.quiet(run)
 
-    def left(self, run: Run, node: NodeId) -> None:
+    def left(self, run: LoadRun, node: NodeId) -> None:
         if not run.rests:
             self.quiet(run)
 
@@ -65,11 +65,11 @@ class Light(Load):
 class Heavy(Load):
     """Every node asks again as soon as it has left."""
 
-    def start(self, run: Run) -> None:
+    def start(self, run: LoadRun) -> None:
         for node in run.members:
             run.ask(node, 0.0)
 
-    def left(self, run: Run, node: NodeId) -> None:
+    def left(self, run: LoadRun, node: NodeId) -> None:
         run.ask(node, run.now)
 
 
@@ -79,11 +79,11 @@ class Level(Load):
 
     p: float
 
-    def start(self, run: Run) -> None:
+    def start(self, run: LoadRun) -> None:
         for node in run.members:
             self.left(run, node)
 
-    def left(self, run: Run, node: NodeId) -> None:
+    def left(self, run: LoadRun, node: NodeId) -> None:
         run.ask(node, run.now + self.idle_time(run.rng.random))
 
     def idle_time(self, random: Callable[[], float]) -> float:
@@ -102,7 +102,7 @@ class Schedule(Load):
     def requests(self, entries: int) -> int:
         return len(self.wishes)
 
-    def start(self, run: Run) -> None:
+    def start(self, run: LoadRun) -> None:
         for at, node in self.wishes:
             run.ask(node, at)
 

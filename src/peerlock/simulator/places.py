@@ -45,7 +45,7 @@ IN_TURN = frozenset(
 
 
 @dataclass(eq=False)
-class Place:
+class QueuePlace:
     """One user's request."""
 
     who: str  # its process
@@ -59,8 +59,8 @@ class Place:
 class Queue:
     """The requests for one name that have not been served, in their order."""
 
-    waiting: list[Place] = field(default_factory=list)
-    inside: list[Place] = field(default_factory=list)
+    waiting: list[QueuePlace] = field(default_factory=list)
+    inside: list[QueuePlace] = field(default_factory=list)
     served: str = ""  # the process that had the last turn
     changed: dict[str, float] = field(
         default_factory=dict
@@ -70,7 +70,7 @@ class Queue:
     )  # first asked since it was served
     left_readers: set[str] = field(default_factory=set)  # and a reader has given up since
 
-    def since(self, place: Place) -> float:
+    def since(self, place: QueuePlace) -> float:
         """From when on its process could ask for it."""
         return max(place.asked_at, self.changed.get(place.who, 0.0))
 
@@ -83,8 +83,8 @@ class Queue:
                 self.claims[who] = place.asked_at
                 break
 
-    def first_of_each(self) -> list[Place]:
-        first: dict[str, Place] = {}
+    def first_of_each(self) -> list[QueuePlace]:
+        first: dict[str, QueuePlace] = {}
         for place in self.waiting:
             first.setdefault(place.who, place)
         return list(first.values())
@@ -105,12 +105,12 @@ class Places:
         self._whole = whole
         self._queues: dict[str, Queue] = {}
 
-    def asks(self, name: str, place: Place) -> None:
+    def asks(self, name: str, place: QueuePlace) -> None:
         queue = self._queues.setdefault(name, Queue())
         queue.waiting.append(place)
         queue.claims.setdefault(place.who, place.asked_at)
 
-    def granted(self, name: str, place: Place, algorithm: str) -> None:
+    def granted(self, name: str, place: QueuePlace, algorithm: str) -> None:
         queue = self._queues[name]
         if queue.served != place.who and place.counts() and algorithm in IN_TURN:
             for other in queue.first_of_each():
@@ -120,7 +120,7 @@ class Places:
         queue.inside.append(place)
         queue.turn_of(place.who)
 
-    def over(self, name: str, place: Place) -> None:
+    def over(self, name: str, place: QueuePlace) -> None:
         """It has released or lost it, or given up, or was refused, or its process died."""
         queue = self._queues.setdefault(name, Queue())
         if place in queue.waiting:
@@ -131,11 +131,13 @@ class Places:
             queue.inside.remove(place)
             queue.changed[place.who] = self._clock()
 
-    def _remove(self, queue: Queue, place: Place) -> None:
+    def _remove(self, queue: Queue, place: QueuePlace) -> None:
         queue.waiting.remove(place)
         queue.changed[place.who] = self._clock()
 
-    def _compare(self, name: str, queue: Queue, served: Place, other: Place) -> None:
+    def _compare(
+        self, name: str, queue: Queue, served: QueuePlace, other: QueuePlace
+    ) -> None:
         if other.who in queue.left_readers or any(p.who == other.who for p in queue.inside):
             return
         if not other.counts():

@@ -32,7 +32,7 @@ from peerlock.node.presence import (
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.faults import LEASE, Stumble
-from peerlock.simulator.users import User
+from peerlock.simulator.users import SimulatedUser
 from peerlock.simulator.witness import Misrule
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Process:
         self.refused_until = 0.0  # until then, the engine answers with errors
         self.blocked: dict[Process, float] = {}  # until then, dialling these fails
         self.turning = False
-        self.users: dict[User, None] = {}
+        self.users: dict[SimulatedUser, None] = {}
         self.ways: dict[MemberId, Way] = {}
         self.dialling: dict[MemberId, Dial] = {}
         self.former: MemberId = 0  # whose place is given up when it joins again
@@ -304,7 +304,7 @@ class Process:
     def ask(self) -> None:
         cluster = self.cluster
         name, wanted = cluster.something_to_want()
-        user = User(self, name, wanted)
+        user = SimulatedUser(self, name, wanted)
         if self.wait(user):
             return
         fate = cluster.rng.random()
@@ -314,7 +314,7 @@ class Process:
         elif fate < 0.25:
             self.node.probe(user)
 
-    def wait(self, user: User) -> bool:
+    def wait(self, user: SimulatedUser) -> bool:
         """Whether it holds the lock already."""
         self.users[user] = None
         self.cluster.places.asks(user.name, user.place)
@@ -324,11 +324,11 @@ class Process:
             self.node.acquire(user.name, user)
         return user.state is not State.WAITING
 
-    def give_up(self, user: User) -> None:
+    def give_up(self, user: SimulatedUser) -> None:
         if self.node.give_up(user):
             user.over()
 
-    def done(self, user: User) -> None:
+    def done(self, user: SimulatedUser) -> None:
         if user.state is State.HOLDING and self.node.check_lease():
             if not self.node.put_back(user):
                 self.node.release(user)

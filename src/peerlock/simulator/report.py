@@ -60,7 +60,7 @@ def without_nan(value: Any) -> Any:
     return found if any(item is not None for item in found.values()) or not found else None
 
 
-class Statistics:
+class RunStatistics:
     def __init__(self, nodes: int) -> None:
         self.entries_of = [0] * (nodes + 1)
         self.entries = 0

@@ -26,7 +26,7 @@ from peerlock.simulator.judge import Judge, Violation
 from peerlock.simulator.latency import LONGEST
 from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
-from peerlock.simulator.report import Report, Statistics
+from peerlock.simulator.report import Report, RunStatistics
 from peerlock.traces.trace import Kind, Step, Trace
 
 Action = Callable[[NodeId], None]
@@ -138,7 +138,7 @@ class Simulation:
         self._various = self.rule.demands != (EXCLUSIVE,)
         fences = not self.network.crashes and not entry.timely
         self.judge = Judge(self.rule, fences)
-        self.statistics = Statistics(scenario.nodes)
+        self.statistics = RunStatistics(scenario.nodes)
         self.remote_errors = 0
         self.events = 0
         self._fruitless = 0  # events since a node entered

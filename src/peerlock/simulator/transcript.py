@@ -52,7 +52,7 @@ STEP = re.compile(
 
 def play(text: str) -> tuple[str, Trace]:
     """The transcript with what really follows each step, and the run as a trace."""
-    story = Story()
+    story = TranscriptStory()
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("    "):
@@ -66,7 +66,7 @@ def play(text: str) -> tuple[str, Trace]:
     return "\n".join(lines) + "\n", story.cluster.trace
 
 
-class Story:
+class TranscriptStory:
     def __init__(self) -> None:
         self.header: dict[str, str] = {}
         self.sets: dict[NodeId, tuple[NodeId, ...]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from peerlock.node.locks import Stage, State, Waiter
 from peerlock.node.terms import Demand
 from peerlock.node.views import MemberId
-from peerlock.simulator.places import Place
+from peerlock.simulator.places import QueuePlace
 from peerlock.simulator.witness import Held, Misrule
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ class Party:
 
     def __init__(self, size: int) -> None:
         self.missing = size
-        self.inside: list[User] = []
+        self.inside: list[SimulatedUser] = []
         self.spoilt = False
 
-    def enters(self, user: User) -> None:
+    def enters(self, user: SimulatedUser) -> None:
         self.missing -= 1
         self.inside.append(user)
         self._leave_if_over()
@@ -40,7 +40,7 @@ class Party:
             self.inside.clear()
 
 
-class User(Waiter):
+class SimulatedUser(Waiter):
     """One round of a local user: request, perhaps give up, hold, release."""
 
     __slots__ = ("held", "name", "party", "place", "process")
@@ -55,14 +55,14 @@ class User(Waiter):
         self.place = self._place()
         self.held: Held | None = None
 
-    def _place(self) -> Place:
+    def _place(self) -> QueuePlace:
         process = self.process
         lock = process.node.locks.get(self.name)
         in_epoch = lock is not None and lock.stage is Stage.OPEN
         in_epoch = in_epoch and process.cluster.faults.whole_since() < inf
         now, shared = process.cluster.now, self.demand.shared
         waits = partial(self._waits_as, process.node.me)
-        return Place(process.name, now, shared, in_epoch, waits)
+        return QueuePlace(process.name, now, shared, in_epoch, waits)
 
     def _waits_as(self, me: MemberId) -> bool:
         """It requests the lock exclusively, and has certainly waited as this member."""

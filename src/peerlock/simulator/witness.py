@@ -30,7 +30,7 @@ class Held:
 
 
 @dataclass
-class Record:
+class NameRecord:
     """The grants of one name so far."""
 
     permits: int  # 0 for a lock
@@ -46,14 +46,14 @@ class Witness:
     def __init__(self, clock: Callable[[], float], notice: float) -> None:
         self.clock = clock
         self.notice = notice
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, NameRecord] = {}
         self.grants = 0
         self.together = 0  # grants to readers that found others inside
         self.permitted = 0  # grants of semaphores that found others inside
 
     def granted(self, name: str, permits: int, held: Held) -> None:
         self.grants += 1
-        record = self.records.setdefault(name, Record(permits))
+        record = self.records.setdefault(name, NameRecord(permits))
         record.inside = [h for h in record.inside if h.valid()]
         if not record.inside:
             record.permits = permits
@@ -63,7 +63,7 @@ class Witness:
         if permits < 2:
             self._look_at_fence(name, record, held)
 
-    def _look_who_is_inside(self, name: str, permits: int, record: Record) -> None:
+    def _look_who_is_inside(self, name: str, permits: int, record: NameRecord) -> None:
         together = " and ".join(f"{h.who} (fence {h.fence})" for h in record.inside)
         if record.permits != permits:
             raise Misrule(f"{together} take {name} for different things")
@@ -77,7 +77,7 @@ class Witness:
             self.together += 1
 
     def _look_who_has_just_lost(
-        self, name: str, permits: int, record: Record, held: Held
+        self, name: str, permits: int, record: NameRecord, held: Held
     ) -> None:
         told_by = self.clock() - self.notice + 1e-6
         record.lost = [(told, loser) for told, loser in record.lost if told > told_by]
@@ -90,7 +90,7 @@ class Witness:
             late = " and ".join(loser.who for loser in losers)
             raise Misrule(f"{held.who} gets {name}, and {late} had no time to stop")
 
-    def _look_at_fence(self, name: str, record: Record, held: Held) -> None:
+    def _look_at_fence(self, name: str, record: NameRecord, held: Held) -> None:
         before = record.last_writers_fence if held.shared else record.last_fence
         if held.fence <= before:
             raise Misrule(f"{held.who}'s fence {held.fence} for {name} follows {before}")

@@ -22,7 +22,7 @@ class Timer(ctypes.Structure):
     _fields_ = (("interval", Timespec), ("value", Timespec))
 
 
-class Alarm:
+class DeadlineTimer:
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None, use_errno=True)
         flags = os.O_CLOEXEC | os.O_NONBLOCK

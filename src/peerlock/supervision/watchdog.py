@@ -31,7 +31,7 @@ from contextlib import suppress
 from math import inf
 
 from peerlock.membership.clock import now
-from peerlock.supervision.alarm import Alarm
+from peerlock.supervision.alarm import DeadlineTimer
 from peerlock.supervision.child import Command, become
 from peerlock.supervision.offspring import (
     Offspring,
@@ -149,7 +149,7 @@ class Keeper:
         self.keeps_us_in: list[int] = []  # a descriptor, open as long as this process lives
         self.inherited: int | None = None  # a pipe that ends when no process has it open
         self.news = wake_when_a_child_ends()
-        self.alarm = Alarm()  # at the deadline, once the command has been started
+        self.alarm = DeadlineTimer()  # at the deadline, once the command has been started
 
     def watch(self) -> None:
         over = False

@@ -15,7 +15,7 @@ from math import hypot
 
 from peerlock.core.peer import NodeId
 from peerlock.traces.labels import Box, Point
-from peerlock.traces.spans import State
+from peerlock.traces.spans import SpanState
 from peerlock.traces.timescale import TimeScale
 from peerlock.traces.trace import Kind, Trace
 
@@ -74,7 +74,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    state: State
+    state: SpanState
     left: float
     right: float
     y: float

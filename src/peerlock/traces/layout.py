@@ -25,7 +25,7 @@ from peerlock.traces.diagram import (
     reminders,
 )
 from peerlock.traces.labels import Box, Crowd, Point
-from peerlock.traces.spans import Flight, Span, State, flights, spans
+from peerlock.traces.spans import Flight, Span, SpanState, flights, spans
 from peerlock.traces.timescale import TimeScale
 from peerlock.traces.trace import Kind, Trace
 
@@ -189,7 +189,7 @@ class Plan:
     def _clashing(self) -> Iterator[list[Span]]:
         """At each violation, those inside.  (Two readers inside do not violate
         anything.)"""
-        inside = [span for span in spans(self.trace) if span.state is State.INSIDE]
+        inside = [span for span in spans(self.trace) if span.state is SpanState.INSIDE]
         for i, step in enumerate(self.trace):
             if step.kind is not Kind.VIOLATION:
                 continue
@@ -306,7 +306,7 @@ def _crowd(plan: Plan, arrows: list[Arrow], bars: list[Bar]) -> Crowd:
         for x in reminders(plan.right):
             crowd.add_box(Box(x - 8, y - 14, x + 8, y), labels.TEXT)
     for bar in bars:
-        if bar.state is not State.DOWN:
+        if bar.state is not SpanState.DOWN:
             box = Box(bar.left, bar.y - 10, bar.right, bar.y + 10)
             crowd.add_box(box, labels.BAR)
     for arrow in arrows:

@@ -39,7 +39,7 @@ def flights(trace: Trace) -> list[Flight]:
     return [Flight(i, end[Kind.RECEIVE], end[Kind.LOSE]) for i, end in ends.items()]
 
 
-class State(Enum):
+class SpanState(Enum):
     WAITING = "waiting"
     INSIDE = "inside"
     DOWN = "down"
@@ -47,7 +47,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    state: State
+    state: SpanState
     node: NodeId
     first: int
     last: int | None  # None: it lasted until the end
@@ -58,21 +58,21 @@ class Span:
 
 
 OPENS = {
-    Kind.REQUEST: State.WAITING,
-    Kind.ENTER: State.INSIDE,
-    Kind.CRASH: State.DOWN,
+    Kind.REQUEST: SpanState.WAITING,
+    Kind.ENTER: SpanState.INSIDE,
+    Kind.CRASH: SpanState.DOWN,
 }
 CLOSES = {
-    Kind.ENTER: (State.WAITING,),
-    Kind.LEAVE: (State.INSIDE,),
-    Kind.CRASH: (State.WAITING, State.INSIDE),
-    Kind.RESTART: (State.DOWN,),
+    Kind.ENTER: (SpanState.WAITING,),
+    Kind.LEAVE: (SpanState.INSIDE,),
+    Kind.CRASH: (SpanState.WAITING, SpanState.INSIDE),
+    Kind.RESTART: (SpanState.DOWN,),
 }
 
 
 def spans(trace: Trace) -> list[Span]:
     """In the order in which they began."""
-    begun: dict[tuple[NodeId, State], int] = {}
+    begun: dict[tuple[NodeId, SpanState], int] = {}
     found = []
     for i, step in enumerate(trace):
         for state in CLOSES.get(step.kind, ()):

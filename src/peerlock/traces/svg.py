@@ -30,7 +30,7 @@ from peerlock.traces.diagram import (
 )
 from peerlock.traces.labels import Box, Point
 from peerlock.traces.layout import lay_out
-from peerlock.traces.spans import State
+from peerlock.traces.spans import SpanState
 from peerlock.traces.timescale import TimeScale
 from peerlock.traces.trace import Kind, Trace
 
@@ -81,7 +81,7 @@ def _drawing(diagram: Diagram) -> Iterator[str]:
     count = Counter(arrow.type for arrow in diagram.arrows)
     common_first = sorted(diagram.arrows, key=lambda arrow: -count[arrow.type])
     arrows = [(arrow, diagram.types.index(arrow.type)) for arrow in common_first]
-    bars = [bar for bar in diagram.bars if bar.state is not State.DOWN]
+    bars = [bar for bar in diagram.bars if bar.state is not SpanState.DOWN]
     yield from _grid(diagram)
     yield from map(_clash, diagram.clashes)
     yield from _life_lines(diagram)
@@ -98,7 +98,7 @@ def _drawing(diagram: Diagram) -> Iterator[str]:
 
 def description(diagram: Diagram) -> str:
     """A description of the diagram, for screen readers."""
-    entries = sum(bar.state is State.INSIDE for bar in diagram.bars)
+    entries = sum(bar.state is SpanState.INSIDE for bar in diagram.bars)
     trace = diagram.trace
     sentences = [
         f"Space-time diagram of {text.title(trace)}: {len(trace)} steps, "
@@ -168,11 +168,11 @@ def _message_keys(diagram: Diagram) -> Iterator[Key]:
 
 def _bar_keys(diagram: Diagram) -> Iterator[Key]:
     states = [(bar.state, bar.clashing) for bar in diagram.bars]
-    if any(state is State.WAITING for state, _ in states):
+    if any(state is SpanState.WAITING for state, _ in states):
         yield Key(_box(Box(0, -4, KEY - 2, 4), "waiting"), "waiting")
-    if (State.INSIDE, False) in states:
+    if (SpanState.INSIDE, False) in states:
         yield Key(_box(Box(0, -7, KEY - 2, 7), "inside"), "critical section, with fence")
-    if (State.INSIDE, True) in states:
+    if (SpanState.INSIDE, True) in states:
         box = _box(Box(0, -7, KEY - 2, 7), "inside")
         yield Key(f'<g class="clashing">{box}</g>', "inside together")
 
@@ -295,7 +295,7 @@ def _clash(box: Box) -> str:
 
 
 def _life_lines(diagram: Diagram) -> Iterator[str]:
-    down = [bar for bar in diagram.bars if bar.state is State.DOWN]
+    down = [bar for bar in diagram.bars if bar.state is SpanState.DOWN]
     for y in diagram.rows.values():
         x = NAMES
         for bar in (bar for bar in down if bar.y == y):
@@ -393,7 +393,7 @@ def _cross(at: Point, size: float, name: str) -> str:
 
 
 def _bar(bar: Bar) -> str:
-    names = "waits" if bar.state is State.WAITING else "section"
+    names = "waits" if bar.state is SpanState.WAITING else "section"
     names += " clashing" if bar.clashing else ""
     start = f'<g class="{names}" {_steps(bar.steps)}>{_title(bar.story)}'
     return f"{start}{_box(_extent(bar), bar.state.value)}</g>"
@@ -401,7 +401,7 @@ def _bar(bar: Bar) -> str:
 
 def _extent(bar: Bar) -> Box:
     """At least as wide as is visible."""
-    high, least = (4, 1) if bar.state is State.WAITING else (9, 5)
+    high, least = (4, 1) if bar.state is SpanState.WAITING else (9, 5)
     right = max(bar.right, bar.left + least)
     return Box(bar.left, bar.y - high, right, bar.y + high)
 

@@ -18,7 +18,7 @@ from peerlock.checker.sites import Local, Phase
 BLOCK = 1 << 16  # states that are handled together
 
 
-class Graph:
+class ArrowGraph:
     """`poll` is called now and then; it raises an exception to end what is being done."""
 
     def __init__(self, search: ArraySearch, poll: Callable[[], None]) -> None:

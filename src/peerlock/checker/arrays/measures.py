@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from peerlock.checker.arrays.columns import Index, Ints
-from peerlock.checker.arrays.graph import Graph
+from peerlock.checker.arrays.graph import ArrowGraph
 from peerlock.checker.measures import Overtaking
 from peerlock.checker.sites import Local, Phase
 
 
-def entries_so_far(graph: Graph) -> Ints:
+def entries_so_far(graph: ArrowGraph) -> Ints:
     asked = graph.search.model.requests
     assert asked is not None
 
@@ -26,7 +26,7 @@ def entries_so_far(graph: Graph) -> Ints:
 # Messages
 
 
-def max_messages_per_entry(graph: Graph) -> Fraction | None:
+def max_messages_per_entry(graph: ArrowGraph) -> Fraction | None:
     """Of all busy periods, the most messages by entries; None if there is no most."""
     if not graph.acyclic:
         return None
@@ -36,7 +36,7 @@ def max_messages_per_entry(graph: Graph) -> Fraction | None:
     return max(found, default=None)
 
 
-def busiest(graph: Graph, entries: Ints, resting: Ints, begin: int) -> Fraction:
+def busiest(graph: ArrowGraph, entries: Ints, resting: Ints, begin: int) -> Fraction:
     """Of the busy periods that begin after this many entries: the longest way to rest.
 
     Where each step is a request, a leaving or an arrival, counting steps is quicker: from
@@ -65,7 +65,7 @@ def busiest(graph: Graph, entries: Ints, resting: Ints, begin: int) -> Fraction:
 # Overtaking
 
 
-def worst_overtaking(graph: Graph) -> Overtaking:
+def worst_overtaking(graph: ArrowGraph) -> Overtaking:
     entries, waiting = entries_so_far(graph), graph.waiting()
     found: list[tuple[int, int, int]] = []
     since = earliest(graph, entries, waiting)
@@ -83,7 +83,7 @@ def worst_overtaking(graph: Graph) -> Overtaking:
     return Overtaking(most, 1 - node, graph.search.path(way[0]) + steps)
 
 
-def earliest(graph: Graph, entries: Ints, waiting: Ints) -> list[Ints]:
+def earliest(graph: ArrowGraph, entries: Ints, waiting: Ints) -> list[Ints]:
     """By node: with how few entries the wait can have begun that it is in, if it is."""
     since = [entries.copy() for _ in range(graph.search.model.nodes)]
     if graph.acyclic:
@@ -97,7 +97,7 @@ def earliest(graph: Graph, entries: Ints, waiting: Ints) -> list[Ints]:
     return since
 
 
-def carry_on(graph: Graph, states: Index, waiting: Ints, since: list[Ints]) -> None:
+def carry_on(graph: ArrowGraph, states: Index, waiting: Ints, since: list[Ints]) -> None:
     sources, targets = graph.from_states(states[waiting.take(states) != 0])
     both = waiting.take(sources) & waiting.take(targets)
     for node, begin in enumerate(since):
@@ -105,7 +105,7 @@ def carry_on(graph: Graph, states: Index, waiting: Ints, since: list[Ints]) -> N
         np.minimum.at(begin, targets.take(on), begin.take(sources.take(on)))
 
 
-def shortest(graph: Graph, begins: Index, end: int, region: Ints) -> list[int]:
+def shortest(graph: ArrowGraph, begins: Index, end: int, region: Ints) -> list[int]:
     """A shortest way from one of some states to another, in a part of the graph."""
     came = np.full(graph.size, -1, np.int64)
     came[begins] = begins

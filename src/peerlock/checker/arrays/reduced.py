@@ -18,11 +18,11 @@ from peerlock.checker.arrays.memo import Memo
 from peerlock.checker.arrays.numbers import Words
 from peerlock.checker.arrays.search import ArraySearch, Chunk
 from peerlock.checker.arrays.tables import Tables, halves
-from peerlock.checker.commuting import Commuting, Dependent, Kind
+from peerlock.checker.commuting import Commuting, DeliveryKind, Dependent
 from peerlock.checker.model import Model
 from peerlock.checker.renaming import Renaming, Renamings, composed
 from peerlock.checker.search import Limits
-from peerlock.checker.sites import Action, Breach, Step
+from peerlock.checker.sites import Action, Breach, SiteStep
 
 
 class Images:
@@ -55,7 +55,7 @@ class Images:
 
 class ReducedSearch(ArraySearch):
     def __init__(
-        self, model: Model, used: list[Renaming], given_up: set[Kind] | None
+        self, model: Model, used: list[Renaming], given_up: set[DeliveryKind] | None
     ) -> None:
         """With these renamings; given_up: kinds that do not commute, None: do not try."""
         super().__init__(model)
@@ -77,7 +77,7 @@ class ReducedSearch(ArraySearch):
         for renaming, earlier, last in composed(self.renamings.used):
             self._made[earlier].append((renaming, last))
 
-    def _asked(self, node: int, local: int, step: Step) -> None:
+    def _asked(self, node: int, local: int, step: SiteStep) -> None:
         self.renamings.compare(node, local, step)
         if self.commuting is not None:
             self.commuting.asked(node, local, step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from peerlock.checker.arrays.columns import Index, Ints
-from peerlock.checker.arrays.graph import Graph
+from peerlock.checker.arrays.graph import ArrowGraph
 from peerlock.checker.arrays.search import Spots
 from peerlock.checker.arrays.tables import IDLE, Tables
 from peerlock.checker.search import NOWHERE
@@ -17,7 +17,7 @@ from peerlock.checker.starvation import Lasso, round_trip
 NONE = -1  # no duty
 
 
-def starving(graph: Graph) -> Lasso | None:
+def starving(graph: ArrowGraph) -> Lasso | None:
     """Of all nodes that can starve, the one and the place found with the fewest steps."""
     search, waiting = graph.search, graph.waiting()
     found: list[tuple[int, int, list[int]]] = []
@@ -32,7 +32,7 @@ def starving(graph: Graph) -> Lasso | None:
     return Lasso(who, search.path(begin), round_trip(search, begin, set(members)))
 
 
-def knots(graph: Graph, region: Ints) -> Ints:
+def knots(graph: ArrowGraph, region: Ints) -> Ints:
     """Of each state: which strongly connected component with an arrow in it, or NONE.
 
     Each state takes the highest number from which it can be reached.  Those that reach the
@@ -56,7 +56,7 @@ def knots(graph: Graph, region: Ints) -> Ints:
     return knot
 
 
-def trimmed(graph: Graph, sources: Index, targets: Index) -> tuple[Index, Index]:
+def trimmed(graph: ArrowGraph, sources: Index, targets: Index) -> tuple[Index, Index]:
     """Without arrows that no loop can have: nothing leads to them, or on from them."""
     while True:
         graph.poll()
@@ -77,7 +77,7 @@ def spread(values: Ints, sources: Index, targets: Index) -> None:
         np.maximum.at(values, targets.take(rises), values.take(sources.take(rises)))
 
 
-def arrows_within(graph: Graph, region: Ints) -> tuple[Index, Index]:
+def arrows_within(graph: ArrowGraph, region: Ints) -> tuple[Index, Index]:
     sources, targets = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
     for states in graph.pieces(np.flatnonzero(region)):
         some, then = graph.from_states(states)
@@ -103,7 +103,7 @@ def duties_of(tables: Tables) -> Ints:
     return np.array(found, np.int64) * len(tables.everybody) + tables.index
 
 
-def fair(graph: Graph, knot: Ints) -> Index:
+def fair(graph: ArrowGraph, knot: Ints) -> Index:
     """The components in which a loop can fulfil every duty.
 
     What is possible in all states of one must be done by an arrow in it.

@@ -21,13 +21,13 @@ from peerlock.checker.arrays.boxes import CLOSED, LOST, TWICE, Boxes
 from peerlock.checker.arrays.columns import Grown, Index, Ints, Rows
 from peerlock.checker.arrays.memo import Grid, Memo
 from peerlock.checker.arrays.numbers import Interned
-from peerlock.checker.sites import FAULTS, Local, Outcome, Phase, Pushes, Sites, Step
+from peerlock.checker.sites import FAULTS, Local, Outcome, Phase, Pushes, Sites, SiteStep
 
 INSIDE, WAITING, QUIET, STILL = 1, 2, 4, 8  # what is so at a site
 PLAIN, GRANT, BREACH, BEYOND = range(4)  # what an input leads to; then the faults
 FAULT = 4
 CRASH = FAULT + FAULTS.index("crash")
-FAULT_STEPS = {LOST: Step("lose"), TWICE: Step("duplicate")}
+FAULT_STEPS = {LOST: SiteStep("lose"), TWICE: SiteStep("duplicate")}
 IDLE = ("request", *FAULTS)  # steps that nothing is owed for
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -92,8 +92,8 @@ class Tables:
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index
-        self.asked: Callable[[int, int, Step], None] = lambda *_: None  # of each input
-        self.commutes: Callable[[int, int, Step], bool] | None = None  # a delivery
+        self.asked: Callable[[int, int, SiteStep], None] = lambda *_: None  # of each input
+        self.commutes: Callable[[int, int, SiteStep], bool] | None = None  # a delivery
         self.alone = Grown(np.int32, -1)  # of a site: a move that is enough, by its rank
         self.pushed = Grid(
             lambda: (len(self.boxes.pushes), len(self.numbers)), self._push_all
@@ -101,8 +101,8 @@ class Tables:
         self.cleared = Memo(lambda: len(self.numbers), self._clear_all)
         self._local_flags = Grown(np.uint8)
         self._local_demands = Grown(np.int64)
-        self.steps: list[Step] = []
-        self._step_numbers: dict[Step, int] = {}
+        self.steps: list[SiteStep] = []
+        self._step_numbers: dict[SiteStep, int] = {}
         self._busy = Grown(np.uint8)  # of a step: must it happen if it can?
         self._inputs = Rows("step", "outlasting")  # of a local state
         self._outcomes = Interned()  # of inputs: a local state above a step
@@ -162,12 +162,12 @@ class Tables:
             }
         )
 
-    def _own(self, local: Local) -> Iterator[Step]:
+    def _own(self, local: Local) -> Iterator[SiteStep]:
         yield from self.sites.inputs(local)
         if self.sites.may_crash(local):
-            yield Step("crash")
+            yield SiteStep("crash")
 
-    def _step(self, step: Step) -> int:
+    def _step(self, step: SiteStep) -> int:
         found = self._step_numbers.setdefault(step, len(self.steps))
         if found == len(self.steps):
             self.steps.append(step)
@@ -196,7 +196,7 @@ class Tables:
             self._results.add({n: [row] for n, row in enumerate(rows, begin)})
         return found
 
-    def _row(self, local: int, step: Step) -> tuple[int, ...]:
+    def _row(self, local: int, step: SiteStep) -> tuple[int, ...]:
         sites = self.sites
         if step.what in FAULTS:
             crash = step.what == "crash"
@@ -299,7 +299,7 @@ class Tables:
         letters, inverse = np.unique(
             self.boxes.arrivals["letter"][arrived], return_inverse=True
         )
-        steps = [FAULT_STEPS.get(x) or Step("receive", x) for x in letters.tolist()]
+        steps = [FAULT_STEPS.get(x) or SiteStep("receive", x) for x in letters.tolist()]
         arrivals = np.array([self._step(step) for step in steps], np.int32)[inverse]
         return (
             np.concatenate([owner, other]),

@@ -66,7 +66,7 @@ def draw_all(findings: Sequence[Finding], folder: Path) -> list[Path]:
 def draw(title: str, curves: Curves, path: Path, best_case: bool) -> None:
     pyplot = import_pyplot()
     pyplot.rcParams["svg.hashsalt"] = "peerlock"  # the same curves, the same file
-    figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.6), layout="constrained")
     for i, (label, curve) in enumerate(curves.items()):
         ours = label == LABELS["E"]
         axes.plot(
@@ -93,7 +93,8 @@ def draw(title: str, curves: Curves, path: Path, best_case: bool) -> None:
     axes.set_ylabel("messages per entry")
     axes.set_title(title, loc="left")
     axes.set_xlim(left=0)
-    axes.legend(frameon=False, loc="upper right" if best_case else "center right")
+    # Below the axes, where no curve is.
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
     metadata = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, dpi=160, metadata=metadata)
     pyplot.close(figure)

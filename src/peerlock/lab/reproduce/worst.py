@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from peerlock.algorithms.maekawa import Maekawa, Request
-from peerlock.core.peer import Grant, NodeId, Send
+from peerlock.core.peer import Enter, NodeId, Send
 from peerlock.quorums.constructions import QuorumSystem, plane
 from peerlock.simulator.by_hand import ByHand
 
@@ -127,7 +127,7 @@ class _Preceding:
                 link.append(effect.message)
                 if len(link) == 1:
                     self._line_up(node, effect.to)
-            elif isinstance(effect, Grant):
+            elif isinstance(effect, Enter):
                 self.entries += 1
                 self._inside.append(node)
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Call = tuple["Future[Any]", Callable[[], Any]]
 
 
-class OwnThread:
+class CallThread:
     """It starts with the first call, and ends with `end`, or when it is forgotten."""
 
     def __init__(self, name: str) -> None:
