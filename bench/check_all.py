@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from os import cpu_count
@@ -40,6 +40,7 @@ class Row(NamedTuple):
 
 GRID, PLANE = ("--quorums", "grid"), ("--quorums", "plane")
 RING, LINE = ("--topology", "ring"), ("--topology", "line")
+COUNTED = ("sites", "units", "groups", "resources")
 
 ROWS = (
     Row("central", 3, 2),
@@ -350,15 +351,12 @@ def command(row: Row) -> list[str]:
 
 
 def line(row: Row, found: dict[str, Any]) -> str:
-    plain = ("--quorums", "--topology", "--crashes")  # what is in the network anyway
-    named = (o for o in row.options if o not in plain and not o.isdecimal())
-    structure = "".join(f", {option.removeprefix('--')}" for option in named)
     asked = "without end" if row.requests is None else str(row.requests)
     cells = [
         row.name,
         str(row.nodes),
         asked,
-        str(Network(**found["network"])) + structure,
+        ", ".join([str(Network(**found["network"])), *structure(row)]),
         verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",
@@ -368,6 +366,21 @@ def line(row: Row, found: dict[str, Any]) -> str:
         f"{found['seconds']:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def structure(row: Row) -> Iterator[str]:
+    """What the network does not say: `plane`, `2 sites`, `1 group`, `no-fences`."""
+    options = iter(row.options)
+    for option in options:
+        name = option.removeprefix("--")
+        if name == "no-fences":
+            yield name
+            continue
+        value = next(options)
+        if name in COUNTED:
+            yield f"{value} {name.removesuffix('s') if value == '1' else name}"
+        elif name != "crashes":
+            yield value
 
 
 def verdict(found: dict[str, Any]) -> str:
