@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from os import cpu_count
@@ -40,6 +40,7 @@ class Row(NamedTuple):
 
 GRID, PLANE = ("--quorums", "grid"), ("--quorums", "plane")
 RING, LINE = ("--topology", "ring"), ("--topology", "line")
+COUNTED = ("sites", "units", "groups", "resources")
 
 ROWS = (
     Row("central", 3, 2),
@@ -110,6 +111,7 @@ ROWS = (
     Row("ricart-agrawala-ring", 3, 3),
     Row("ricart-agrawala-ring-notes", 3, 2),
     Row("ricart-agrawala-ring-notes", 4, 1),
+    Row("ricart-agrawala-ring-notes", 3, 3),
     Row("ricart-agrawala-priority", 3, 2),
     Row("ricart-agrawala-priority", 4, 1),
     Row("ricart-agrawala-priority", 3, 3),
@@ -135,6 +137,7 @@ ROWS = (
     Row("majority", 5, "1,1,1,0,0"),
     Row("weighted-majority", 3, 2),
     Row("weighted-majority", 4, 1),
+    Row("weighted-majority", 3, 3),
     Row("singhal-heuristic", 3, 2),
     Row("singhal-heuristic", 4, 1),
     Row("singhal-heuristic", 4, "1,1,1,2"),
@@ -230,6 +233,7 @@ ROWS = (
     Row("naimi-trehel-failures", 3, 2),
     Row("naimi-trehel-failures", 4, 1),
     Row("naimi-trehel-failures", 3, None),
+    Row("naimi-trehel-failures", 3, 3),
     Row("ricart-agrawala-failures", 2, 3),
     Row("ricart-agrawala-failures", 3, 1),
     Row("ricart-agrawala-failures", 3, 2, ("--crashes", "0")),
@@ -241,6 +245,8 @@ ROWS = (
     Row("raymond-recovery", 4, 1),
     Row("raymond-recovery", 3, 1, (*LINE, "--crashes", "3")),
     Row("raymond-recovery", 3, None),
+    Row("raymond-recovery", 5, 1),
+    Row("raymond-recovery", 3, 3),
     Row("mishra-srimani-coordinator", 2, 3),
     Row("mishra-srimani-coordinator", 3, 1),
     Row("chaudhuri-95", 3, 2),
@@ -350,15 +356,12 @@ def command(row: Row) -> list[str]:
 
 
 def line(row: Row, found: dict[str, Any]) -> str:
-    plain = ("--quorums", "--topology", "--crashes")  # what is in the network anyway
-    named = (o for o in row.options if o not in plain and not o.isdecimal())
-    structure = "".join(f", {option.removeprefix('--')}" for option in named)
     asked = "without end" if row.requests is None else str(row.requests)
     cells = [
         row.name,
         str(row.nodes),
         asked,
-        str(Network(**found["network"])) + structure,
+        ", ".join([str(Network(**found["network"])), *structure(row)]),
         verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",
@@ -368,6 +371,21 @@ def line(row: Row, found: dict[str, Any]) -> str:
         f"{found['seconds']:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def structure(row: Row) -> Iterator[str]:
+    """What the network does not say: `plane`, `2 sites`, `1 group`, `no-fences`."""
+    options = iter(row.options)
+    for option in options:
+        name = option.removeprefix("--")
+        if name == "no-fences":
+            yield name
+            continue
+        value = next(options)
+        if name in COUNTED:
+            yield f"{value} {name.removesuffix('s') if value == '1' else name}"
+        elif name != "crashes":
+            yield value
 
 
 def verdict(found: dict[str, Any]) -> str:

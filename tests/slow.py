@@ -234,6 +234,9 @@ SLOW = {
     ),
     "contrib/test_tooz.py": ("test_the_suite_of_tooz",),
     "house/test_chaos.py": ("test_the_same_with_postgresql",),
+    "lab/test_executor.py": (
+        "test_workers_of_a_new_cluster_ignore_ctrl_c_and_are_replaced",
+    ),
     "lab/test_reproduce.py": (
         "test_a_quick_run",
         "test_the_two_meshes_are_told_apart",

@@ -199,6 +199,39 @@ def test_a_scheduler_that_does_not_answer_is_an_error(
         list(in_order(double, range(3), Place(on="tcp://127.0.0.1:9")))
 
 
+def test_ctrl_c_while_a_cluster_starts_ends_the_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = []
+
+    class Starting:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(distributed, "LocalCluster", Starting)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(in_order(double, range(3), Place(on="local:2")))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert closed
+
+
+def blocks_ctrl_c_and_vanishes_once(task: tuple[int, str]) -> bool:
+    vanish_once(task)
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_workers_of_a_new_cluster_ignore_ctrl_c_and_are_replaced(tmp_path: Path) -> None:
+    tasks = [(number, str(tmp_path / "mark")) for number in range(6)]
+    place = Place(on="local:1")
+    assert list(in_order(blocks_ctrl_c_and_vanishes_once, tasks, place)) == [True] * 6
+
+
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'peerlock\[dask\]'"):

@@ -20,11 +20,11 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, islice
 from logging import CRITICAL
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -247,11 +247,18 @@ def _client(at_the_end: ExitStack, place: Place) -> Client:
     except ImportError:
         raise UsageError("--on needs Dask: pip install 'peerlock[dask]'") from None
     if place.workers:
-        cluster = LocalCluster(
-            place.workers, 1, dashboard_address="127.0.0.1:0", silence_logs=CRITICAL
-        )
-        at_the_end.enter_context(closing(cluster))
-        return at_the_end.enter_context(closing(Client(cluster)))
+        with _interrupted_later():
+            cluster = LocalCluster(
+                0,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=CRITICAL,
+            )
+            at_the_end.enter_context(closing(cluster))
+        cluster.scale(place.workers)
+        client = at_the_end.enter_context(closing(Client(cluster)))
+        client.wait_for_workers(place.workers)
+        return client
     try:
         client = at_the_end.enter_context(closing(Client(place.on, timeout=PATIENCE)))
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -261,6 +268,18 @@ def _client(at_the_end: ExitStack, place: Place) -> Client:
             f"and dask worker {place.on}"
         ) from None
     return client
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Ctrl-C takes effect after the block, and never in threads and processes that the
+    block or they start: it is for this thread, which then ends them."""
+    resource_tracker.ensure_running()  # later, its start would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _same_version(client: Client) -> None:

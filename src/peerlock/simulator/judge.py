@@ -49,17 +49,16 @@ class Judge:
         self.demands[node] = self._plain if demand is None else demand
 
     def granted(self, node: NodeId, fence: int) -> None:
+        inside = self.inside
         if node not in self.waiting:
             raise Violation(node, f"{node} is let in without having asked")
         self.waiting.remove(node)
-        alone = not self.inside
-        self.inside.add(node)
-        if not alone and not self.rule.together([self.demands[j] for j in self.inside]):
-            raise Violation(node, f"{listed(self.inside)} are inside together")
-        if self.fences:
-            self._watch(node, fence)
-
-    def _watch(self, node: NodeId, fence: int) -> None:
+        alone = not inside
+        inside.add(node)
+        if not alone and not self.rule.together([self.demands[j] for j in inside]):
+            raise Violation(node, f"{listed(inside)} are inside together")
+        if not self.fences:
+            return
         last, demand = self._last_fences, self.demands[node]
         for rival in self._rivals[demand]:
             if fence <= last[rival]:

@@ -23,7 +23,7 @@ from peerlock.core.demands import EXCLUSIVE, Demand
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import SHARED, Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
-from peerlock.simulator.latency import LONGEST
+from peerlock.simulator.latency import LONGEST, Uniform
 from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
 from peerlock.simulator.report import Report, RunStatistics
@@ -99,14 +99,12 @@ def empty_trace(scenario: Scenario) -> Trace:
 class Immediate:
     """A node's effects, carried out on the spot."""
 
-    __slots__ = ("broadcast", "node", "run", "send")
+    __slots__ = ("broadcast", "grant", "node", "run", "send")
 
     def __init__(self, run: Simulation, node: NodeId) -> None:
         self.run, self.node = run, node
         self.send, self.broadcast = run.wire(node)
-
-    def grant(self) -> None:
-        self.run.grant(self.node)
+        self.grant = partial(run.grant, node)
 
     def set_timer(self, name: str, delay: float) -> None:
         self.run.set_timer(self.node, name, delay)
@@ -160,7 +158,11 @@ class Simulation:
         self._watched = trace is not None or not self.network.faultless
         self._duplicates: dict[int, int] = {}  # their number: the original's
 
-        wires = self._watched_wires if self._watched else self._plain_wires
+        wires = self._plain_wires
+        if self._watched:
+            wires = self._watched_wires
+        elif isinstance(self.network.latency, Uniform) and not self.network.fifo:
+            wires = self._uniform_wires
         self.wire = self._on_medium(wires()) if self.network.ordered_medium else wires()
         self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
 
@@ -247,21 +249,25 @@ class Simulation:
     # What happens at a node, other than receiving a message
 
     def ask(self, node: NodeId, at: float) -> None:
-        self._schedule(at, node, self._request)
+        heappush(self._heap, (at, next(self._numbers), node, 0, self._request, 0))
 
     def _request(self, node: NodeId) -> None:
+        judge = self.judge
         if node in self._gone or not self.requests_left:
             return
-        if node in self.judge.waiting or node in self.judge.inside:
+        if node in judge.waiting or node in judge.inside:
             self._queued[node] += 1
             return
         self.requests_left -= 1
         demand = self._demand() if self._various else EXCLUSIVE
-        self.judge.requested(node, demand)
+        judge.requested(node, demand)
         self.statistics.requested(node, self.now)
         if self._watched:
             self._note(Kind.REQUEST, node, note=self.rule.words(demand))
-        self._peers[node].acquire_for(demand)
+        if self._various:
+            self._peers[node].acquire_for(demand)
+        else:
+            self._peers[node].acquire()
 
     def _demand(self) -> Demand:
         """A reader's as often as was chosen; others by chance, all alike."""
@@ -271,13 +277,14 @@ class Simulation:
         return SHARED if shared > 0 and self.rng.random() < shared else EXCLUSIVE
 
     def grant(self, node: NodeId) -> None:
-        self._fences[node] += 1
-        fence = self._fences[node]
+        now = self.now
+        fence = self._fences[node] = self._fences[node] + 1
         if self._watched:
             self._note(Kind.ENTER, node, fence=fence)
-        self.statistics.granted(node, self.now)
+        self.statistics.granted(node, now)
         self.judge.granted(node, fence)
-        self._schedule(self.now + self.scenario.hold, node, self._leave)
+        at = now + self.scenario.hold
+        heappush(self._heap, (at, next(self._numbers), node, 0, self._leave, 0))
 
     def _leave(self, node: NodeId) -> None:
         self.judge.left(node)
@@ -340,7 +347,7 @@ class Simulation:
     # Messages
 
     def _plain_wires(self) -> Callable[[NodeId], Wire]:
-        """The fastest form: nothing is recorded, and no message is lost or duplicated."""
+        """Nothing is recorded, and no message is lost or duplicated."""
         run, heap, fences, counts = self, self._heap, self._fences, self._counts
         arrival, next_number, members = self._arrival, self._numbers.__next__, self.members
         per_broadcast = self._messages_per_broadcast
@@ -357,6 +364,33 @@ class Simulation:
                 for to in members:
                     if to != sender:
                         at = arrival(now, sender, to)
+                        heappush(heap, (at, next_number(), to, sender, message, fence))
+
+            return send, broadcast
+
+        return wire
+
+    def _uniform_wires(self) -> Callable[[NodeId], Wire]:
+        """The same for uniform latencies, drawn in place of a call for each message."""
+        run, heap, fences, counts = self, self._heap, self._fences, self._counts
+        latency, random = self.network.latency, self.rng.random
+        assert isinstance(latency, Uniform)
+        low, span = latency.low, latency.high - latency.low
+        next_number, members = self._numbers.__next__, self.members
+        per_broadcast = self._messages_per_broadcast
+
+        def wire(sender: NodeId) -> Wire:
+            def send(to: NodeId, message: Any) -> None:
+                counts[type(message)] += 1
+                at = run.now + low + span * random()
+                heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
+
+            def broadcast(message: Any) -> None:
+                counts[type(message)] += per_broadcast
+                now, fence = run.now, fences[sender]
+                for to in members:
+                    if to != sender:
+                        at = now + low + span * random()
                         heappush(heap, (at, next_number(), to, sender, message, fence))
 
             return send, broadcast
