@@ -108,6 +108,7 @@ LINES = {
     "lecture's slides": (
         "Mühl",
         [
+            "mesh: 5(2√n−1)",
             "deadlocks are avoidable",
             "lift algorithm: a directed",
             "Suzuki-Kasami: the queue",
@@ -284,6 +285,7 @@ DIFFERING = (
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
     "§3.1: groups of at most √n",
     "§7: a node waits for at most (n−1)(t+ϑ)",
+    "mesh: 5(2√n−1) is the worst case",
     "minimal arrangements",
     "Fig. 6: near Raymond's line",
     "Table 2: Singhal's dynamic structure, 3(N−1)/2",
