@@ -30,6 +30,8 @@ Where this file departs from the paper, and why:
   * Whether its user waits or is inside is known to a node: that is not corrupted apart from
     the rest, or the node could wait for a release that never comes.
   * Until it has stabilised it keeps no promise: two may be inside.
+  * It is for the lab: a lock must keep its promise from the beginning, and cost nothing
+    while nobody wants it.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ Where this file departs from the paper, and why:
   * How a failure is found the paper leaves open: here the host reports it.
   * A node that has failed does not come back: it has forgotten what it is locked for.
   * Sanders' correction, and the other departures of `maekawa`.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations
