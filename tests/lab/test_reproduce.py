@@ -34,6 +34,7 @@ from peerlock.lab.reproduce.expect import (
 )
 from peerlock.lab.reproduce.item import Because, Finding, Item, judged
 from peerlock.lab.reproduce.page import page
+from peerlock.lab.reproduce.rows import Row, rows
 from peerlock.lab.reproduce.run import all_items, chosen, perform
 from peerlock.lab.reproduce.sentences import BY_SOURCE, sentence
 from peerlock.simulator import Level, Scenario, simulate
@@ -308,6 +309,17 @@ def test_a_quick_run() -> None:
     for source in dict.fromkeys(finding.source for finding in found):
         assert f"## {source}" in text
     assert all(finding.note in text for finding in found if not finding.agrees)
+
+
+def test_what_is_rebuilt_here_is_marked() -> None:
+    found = [judged(item, None) for item in ALL]
+    marked = {row.item.removesuffix(" (rebuilt)") for row in rows(found) if is_marked(row)}
+    assert marked == {finding.item for finding in found if finding.rebuilt}
+    assert len(marked) > 5
+
+
+def is_marked(row: Row) -> bool:
+    return row.item.endswith(" (rebuilt)")
 
 
 # The comparison can fail
