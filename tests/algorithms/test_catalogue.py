@@ -1,10 +1,14 @@
 """Every algorithm of the papers is here, under its name, and can be run and checked."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from peerlock.algorithms.card import card
+from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.main import main
 
@@ -52,3 +56,13 @@ def test_it_can_be_checked(name: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert isinstance(report, dict)
     assert report["complete"]
     assert report["states"] > 10
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [a for a in CATALOGUE if a.family != "museum" and not a.serves],
+    ids=lambda a: a.name,
+)
+def test_the_card_says_why_it_does_not_serve(entry: Algorithm) -> None:
+    reason = r"for the lab|serves no real locks|does not serve locks"
+    assert any(re.search(reason, departure) for departure in card(entry).departures)

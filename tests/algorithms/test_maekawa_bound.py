@@ -7,7 +7,12 @@ from collections import Counter
 import pytest
 
 from peerlock.lab.reproduce.maekawa import most_in_common
-from peerlock.lab.reproduce.worst import all_at_once, common_members, most_for
+from peerlock.lab.reproduce.worst import (
+    all_at_once,
+    common_members,
+    most_for,
+    on_a_mesh,
+)
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.load import Load
 from peerlock.traces.trace import Kind
@@ -32,6 +37,11 @@ def test_no_schedule_costs_more_than_the_formula(members: int, entries: int) -> 
 
 def test_a_plane_whose_nodes_all_ask_at_once_passes_the_papers_worst_case() -> None:
     assert 85 < all_at_once(307) < 102
+
+
+def test_a_mesh_passes_the_worst_case_of_the_lecture() -> None:
+    """Which is five messages for each of the 2√n−1 members, the node itself among them."""
+    assert 5 * (2 * 22 - 1) < on_a_mesh(22, 6) < 6 * (2 * 22 - 2)
 
 
 @pytest.mark.parametrize("load", [Heavy(), Level(0.1)], ids=repr)

@@ -35,6 +35,7 @@ from peerlock.lab.reproduce.expect import (
 )
 from peerlock.lab.reproduce.item import Because, Finding, Item, judged
 from peerlock.lab.reproduce.page import page
+from peerlock.lab.reproduce.rows import Row, rows
 from peerlock.lab.reproduce.run import all_items, chosen, perform
 from peerlock.lab.reproduce.sentences import BY_SOURCE, sentence
 from peerlock.simulator import Level, Scenario, simulate
@@ -109,6 +110,7 @@ LINES = {
     "lecture's slides": (
         "Mühl",
         [
+            "mesh: 5(2√n−1)",
             "deadlocks are avoidable",
             "lift algorithm: a directed",
             "Suzuki-Kasami: the queue",
@@ -285,6 +287,7 @@ DIFFERING = (
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
     "§3.1: groups of at most √n",
     "§7: a node waits for at most (n−1)(t+ϑ)",
+    "mesh: 5(2√n−1) is the worst case",
     "minimal arrangements",
     "Fig. 6: near Raymond's line",
     "Table 2: Singhal's dynamic structure, 3(N−1)/2",
@@ -307,6 +310,17 @@ def test_a_quick_run() -> None:
     for source in dict.fromkeys(finding.source for finding in found):
         assert f"## {source}" in text
     assert all(finding.note in text for finding in found if not finding.agrees)
+
+
+def test_what_is_rebuilt_here_is_marked() -> None:
+    found = [judged(item, None) for item in ALL]
+    marked = {row.item.removesuffix(" (rebuilt)") for row in rows(found) if is_marked(row)}
+    assert marked == {finding.item for finding in found if finding.rebuilt}
+    assert len(marked) > 5
+
+
+def is_marked(row: Row) -> bool:
+    return row.item.endswith(" (rebuilt)")
 
 
 # The comparison can fail

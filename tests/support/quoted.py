@@ -29,7 +29,7 @@ def text_of(paper: str) -> str:
 
 def plain(text: str) -> str:
     """Without what sets formulas and headings, and with single spaces."""
-    for command, sign in (("sqrt", "√"), ("infty", "∞"), ("dots", "...")):
+    for command, sign in (("sqrt", "√"), ("infty", "∞"), ("dots", "..."), ("text", "")):
         text = text.replace(f"\\{command}", sign)
     words = re.sub(r"`{3}|[$*\\{}_^]", "", text)
     return " ".join(words.split())

@@ -26,6 +26,8 @@ Where this file departs from the paper, and why:
     as messages overtake one another, INQUIREs after either of its requests may come in any
     order: the token goes to that after the older one.
   * Tokens that a node keeps without use are put into the control token when it has that.
+  * It is for the lab: lock nodes acquire several names in one order, each name with an
+    algorithm of its own.
 """
 
 from __future__ import annotations

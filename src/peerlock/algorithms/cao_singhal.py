@@ -30,6 +30,7 @@ Where this file departs from the paper, and why:
   * INQUIRE says who the heir is, so that it does without a TRANSFER.
   * A FAILED from a member that is locked for us, or was, has been sent before the member
     heard of that, and is ignored; if it wants the lock back, it will INQUIRE.
+  * It is for the lab: most of its rules are ours, and `maekawa` serves locks.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ Where this file departs from the paper, and why:
     so that there is one for each two nodes and each resource.
   * A philosopher who has drunk may still be hungry.  It goes on to eat when it has all
     forks, and that takes no time.
+  * It is for the lab: lock nodes acquire several names in one order, each name with an
+    algorithm of its own.
 """
 
 from __future__ import annotations

@@ -24,12 +24,15 @@ Where this file departs from the paper, and why:
   * What is under way is state as well, so that the paper's K ≥ N is not enough.  If at most
     one STATE is on each link, then besides node 1's own there are 2N-1 values in memories
     and on links, and only node 1 makes new ones: K = 2N suffices.  With K = 2N-1 and two
-    or three nodes the checker finds two privileges that go round for ever.
+    or three nodes the checker finds two privileges that go round for ever.  That K = 2N
+    suffices it has shown for two nodes; for more there is this argument.
   * A privilege that a node does not use passes by at once.  A node that uses it takes the
     predecessor's value when it enters, and tells its successor when it leaves.
   * Whether its user waits or is inside is known to a node: that is not corrupted apart from
     the rest, or the node could wait for a release that never comes.
   * Until it has stabilised it keeps no promise: two may be inside.
+  * It is for the lab: a lock must keep its promise from the beginning, and cost nothing
+    while nobody wants it.
 """
 
 from __future__ import annotations

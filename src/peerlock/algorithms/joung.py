@@ -23,6 +23,8 @@ Where this file departs from the paper, and why:
     of different groups alternate in the order: a request waits for all those of other
     groups that precede it.  His second algorithm, RA2, lets those who are inside admit
     others of their group in spite of that; it is not here.
+  * It is for the lab: the users of a lock name no groups; `ricart-agrawala-readers-writers`
+    serves the one group that they have, readers.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ Where this file departs from the paper, and why:
     receiver would wait for ever: three nodes that ask at once are enough.
   * A FLUSH does not count as heard from its sender: its REQUEST did so before.  And a FLUSH
     that is late, as a later one said more, must not answer the next request.
+  * It is for the lab: it is rebuilt, and `ricart-agrawala` serves locks, with more messages
+    only where many ask at once.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ has FAILED elsewhere RELINQUISHes.
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: a silent node stops all whose set it is in
     fairness      a request waits at a member for at most K-1 others that came before it,
-                  and for later ones with a smaller number, which the paper overlooks
+                  and for later ones with a smaller number, however many there are, which
+                  the paper overlooks
 
 Where this file departs from the paper, and why:
   * Sanders' correction.  As published, a waiting REQUEST that was the first in the queue

@@ -17,7 +17,8 @@ all have reported, the new node goes on where the failed one had stopped.
     network       no loss, no duplicates, and FIFO between any two nodes; that a node is
                   DOWN is reported after all that it has sent
     failures      any number of nodes may stop for ever
-    fairness      a request waits at a seat for at most K-1 others
+    fairness      a request waits at a seat for at most K-1 others that came before it,
+                  and for later ones with a smaller number, however many there are
 
 Where this file departs from the paper, and why:
   * The paper has two paragraphs on failures and says neither which node takes over nor how
@@ -29,6 +30,8 @@ Where this file departs from the paper, and why:
   * How a failure is found the paper leaves open: here the host reports it.
   * A node that has failed does not come back: it has forgotten what it is locked for.
   * Sanders' correction, and the other departures of `maekawa`.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

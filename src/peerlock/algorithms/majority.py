@@ -16,7 +16,8 @@ Any majority will do, so nodes that are down are gone round.
     network       no loss, no duplicates, and FIFO between any two nodes; that a node is
                   DOWN is reported after all that it has sent
     failures      nodes that stop for good, as long as a majority is left: ⌈N/2⌉-1 of them
-    fairness      a request waits at a member for at most N-1 others
+    fairness      a request waits at a member for at most N/2 others that came before it,
+                  and for later ones with a smaller number, however many there are
 
 Where this file departs from the sources, and why:
   * The sources say how many must agree, not how to ask them.  Node i asks i, i+1, … round

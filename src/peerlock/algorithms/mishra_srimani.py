@@ -38,6 +38,8 @@ Where this file departs from the survey, and why:
   * An UPDATE brings the numbers of all REQUESTs seen, so that the new token counts every
     request of the failed node as granted and never goes to it.
   * Numbers of requests are not bounded here: `mishra-srimani-bounded` bounds them.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

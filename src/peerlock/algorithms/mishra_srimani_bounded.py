@@ -27,6 +27,8 @@ Where this file departs from the survey, and why:
   * A node whose request is held back when a token is made anew counts as one that waits: it
     gets that token without a REQUEST.
   * The other departures of `mishra-srimani`.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ Where this file departs from the survey, and why:
     there is only one coordinator at any time.  How it moves, how it is found and what a
     REQUEST costs were chosen here.
   * The other departures of `mishra-srimani`, whose repair of failures this one uses.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ Where this file departs from the paper, and why:
   * A FOLLOW that comes back to the node that it began at has missed the token, which is on
     its way to that node, and is kept there.
   * A node's priority is fixed; larger is higher.
+  * It is for the lab: the users of a lock have no priorities, and with equal ones it is
+    much like `naimi-trehel`, which serves locks.
 """
 
 from __future__ import annotations

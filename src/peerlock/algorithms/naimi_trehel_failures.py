@@ -35,6 +35,8 @@ Where this file departs from the survey, and why:
   * An observer is a node that leaves it to a candidate, and waits for T_wait anew, not for
     CANDIDATE_ELECTED: the candidate may fail.  It goes on passing requests along.
   * A token that reaches a candidate makes it the elected one, and no other is made.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

@@ -36,6 +36,8 @@ Where this file departs from the survey, and why:
     highest succeeds, where equal ones would stop each other again and again.
   * A REQUEST does not say to whom it goes; its receiver knows.
   * Recovery from a controller that has lost its memory is in `nishio-li-manning-apart`.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

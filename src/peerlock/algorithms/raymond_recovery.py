@@ -39,6 +39,8 @@ Where this file departs from the source, and why:
   * Requests made by the user of a node that fails are forgotten with it, but if it had
     asked a neighbour the PRIVILEGE comes all the same, and stays until somebody asks.
   * The other departures of `raymond`.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

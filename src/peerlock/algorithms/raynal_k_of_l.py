@@ -22,6 +22,7 @@ Where this file departs from the paper, and why:
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
   * A node may leave and ask again before all have answered its last request: what the
     others use, and what we owe them, are sums over requests.
+  * It is for the lab: a user of a semaphore asks for one permit, not for several.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ Where this file departs from the sources, and why:
   * The survey has no rule for the beginning.  The node whose turn is the first passes it on
     when it starts, unless its user is quicker.
   * One node alone keeps its turn: a message to oneself is not a message.
+  * It is for the lab: its turn goes round for ever, so a lock that nobody wants would cost
+    messages without end.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ Where this file departs from the paper, and why:
   * A REPLY after the critical section is broadcast even if it is for one node only: on
     the medium it costs the same.
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
+  * It is for the lab: lock nodes have connections, and no medium that all hear.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ Where this file departs from the paper, and why:
     how to remember it.
   * A REPLY goes out at the end of every entry, as who asks next must hear that nobody is
     inside.  It is an answer to all who wait, and to those who will.
+  * It is for the lab: lock nodes have connections, and no medium that all hear.
 """
 
 from __future__ import annotations

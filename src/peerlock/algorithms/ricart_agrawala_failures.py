@@ -42,6 +42,8 @@ Where this file departs from the report, and why:
     in; so leaving and joining need no inputs of their own.
   * A node that is told to RESTART, because it was struck off, does as if it had failed,
     and its user goes on waiting.
+  * It is for the lab: a lock node learns from its cluster which members have failed, and
+    forms the circle of a name anew; a second recovery below that has no use.
 """
 
 from __future__ import annotations

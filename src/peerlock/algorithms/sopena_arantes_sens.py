@@ -26,6 +26,7 @@ Where this file departs from the paper, and why:
     that node and its coordinator tell each other is not a message.
   * It asks for the token back only when another site asks for the turn, as in the paper: a
     site keeps its turn as long as nobody else wants it.
+  * It is for the lab: a lock node does not know which members are at one site.
 """
 
 from __future__ import annotations

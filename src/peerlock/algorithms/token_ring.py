@@ -15,6 +15,8 @@ TOKEN to its successor when it has left, or at once.
 
 Where this file departs from the source, and why:
   * A ring of one node keeps its token: a message to oneself is not a message.
+  * It is for the lab: its token goes round for ever, so a lock that nobody wants would cost
+    messages without end.
 """
 
 from __future__ import annotations

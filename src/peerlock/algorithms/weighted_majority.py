@@ -20,7 +20,8 @@ Any nodes with more than half of the votes will do, so nodes that are down are g
                   DOWN is reported after all that it has sent
     failures      nodes that stop for good, as long as the others have more than half of the
                   votes
-    fairness      a request waits at a member for at most N-1 others
+    fairness      a request waits at a member for at most N-1 others that came before it,
+                  and for later ones with a smaller number, however many there are
 
 Where this file departs from the sources, and why:
   * The votes that are not given are one each, and one more for node 1 if N is even: with an

@@ -68,8 +68,9 @@ def _sum(findings: Sequence[Finding]) -> str:
     return (
         f"{len(findings)} items: {agreeing} agree, "
         f"{len(findings) - agreeing - unexplained} disagree for a reason that is given, "
-        f"{unexplained} without. {sum(f.rebuilt for f in findings)} of them are "
-        "about algorithms that a paper only sketches: what runs is our reconstruction."
+        f"{unexplained} without. {sum(f.rebuilt for f in findings)} of them, marked as "
+        "rebuilt, are about algorithms that a paper only sketches: what runs is our "
+        "reconstruction."
     )
 
 

@@ -53,7 +53,7 @@ def _row(group: Sequence[Finding]) -> Row:
     apart = "; " if isinstance(first.measured, dict) else ", "
     return Row(
         source=first.source,
-        item=first.item,
+        item=f"{first.item} (rebuilt)" if first.rebuilt else first.item,
         sentence=f"“{first.sentence.words}”",
         where=_where(group),
         paper=_joined(papers, apart),

@@ -288,7 +288,7 @@ SURVEY: Words = (
     ("Table 2: Raynal as", "5", "has an upper bound of (N-1)2 in the worst case"),
     ("Table 2: Raynal,", "Table 2", "Raynal [18] 2*(N-1)2"),
     ("Table 2: Maekawa", "Table 2", "Maekawa [9] 3*sqrt(N) to 5*sqrt(N)"),
-    ("Table 2: Sanders", "Table 2", "Sanders [22]"),
+    ("Table 2: Sanders", "Table 2", "Sanders [22] Ii - {i} + 2( Ri - {i} ) Uses quorums."),
     ("Table 2: Agrawal-El Abbadi, O", "Table 2", "Agrawal-El Abbadi [2] O(log N)"),
     (
         "Table 2: Agrawal-El Abbadi, (N",
@@ -317,8 +317,14 @@ LECTURE: Words = (
     ("closing table: Improved Token", "closing table", "Improved Token Ring 0 ... 2n - 1"),
     (
         "closing table: Mesh",
-        "mesh arrangement and closing table",
-        "Increases the number of messages per access on … Mesh Arrangement O(√n)",
+        "Mesh Algorithm and closing table",
+        "3[(2√n) - 1] = O(√n) messages per access altogether … "
+        "5[(2√n) - 1] in the worst-case … Mesh Arrangement O(√n)",
+    ),
+    (
+        "mesh: 5(2√n−1)",
+        "Mesh Algorithm",
+        "Increases the number of messages per access on 5[(2√n) - 1] in the worst-case",
     ),
     ("closing table: Lift", "closing table", "Lift Algorithm on k -ary Tree O(logk n)"),
     ("closing table: Central", "closing table", "Central Manager 3"),
