@@ -9,10 +9,10 @@ from peerlock.checker import check
 from peerlock.playground import answer
 from peerlock.playground.checks import moves_of
 from peerlock.playground.edits import source_of
-from peerlock.playground.relations import cycle
 from peerlock.playground.run import Run
 from peerlock.playground.setup import Setup
 from peerlock.playground.tours import CHALLENGES, STORIES
+from peerlock.traces.waits import cycle
 from tests.support.playing import ask, refused
 
 MAEKAWA = {"algorithm": "maekawa-1985", "nodes": 4, "settings": {"quorums": "grid"}}

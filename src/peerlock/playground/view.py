@@ -7,13 +7,13 @@ from typing import Any
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, label
 from peerlock.playground import links
-from peerlock.playground.fields import shown, values
 from peerlock.playground.moves import timer
 from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
 from peerlock.simulator.by_hand import Flight
 from peerlock.traces import svg, text
 from peerlock.traces.diagram import NAMES, Diagram
+from peerlock.traces.fields import shown, values
 from peerlock.traces.layout import lay_out
 from peerlock.traces.trace import Kind
 
