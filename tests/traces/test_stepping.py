@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from peerlock.playground import replay
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.simulation import Scenario, empty_trace, simulate
-from peerlock.traces import Trace, html, jsonl
-from peerlock.traces.stepping import moves, stepping
+from peerlock.traces import Kind, Step, Trace, html, jsonl, svg
+from peerlock.traces.stepping import moves, stepping, why_it_waits
 from tests.support.chromium import PROGRAM, browsing
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,19 @@ def test_a_correct_run_has_no_circle_and_ends_without_waits(name: str) -> None:
         edges -= set(over)
         assert not circle
     assert not edges
+
+
+def test_a_drawing_of_a_deadlock_says_why(deadlock: Trace) -> None:
+    text = "deadlock: 2, 3 and 4 wait, and nothing more can happen"
+    steps = [*deadlock.steps, Step(14.0, Kind.VIOLATION, 2, note=text)]
+    wrong = replace(deadlock, steps=steps)
+    assert why_it_waits(wrong) == [
+        "2 waits for 3: member 1 is locked for 3.",
+        "3 waits for 2: member 4 is locked for 2.",
+        "4 owes FAILED to 3: an earlier request is ahead of 3's, and 3 does not know.",
+    ]
+    assert why_it_waits(deadlock) == []
+    assert svg.render(wrong) == (DOCS / "maekawa-1985.svg").read_text()
 
 
 def test_waits_end_with_the_answers() -> None:

@@ -21,7 +21,16 @@ from typing import Any
 from peerlock.core.peer import NodeId
 from peerlock.traces.fields import in_words, values
 from peerlock.traces.trace import Kind, Step, Trace
-from peerlock.traces.waits import Owed, Scene, Wait, concerned, deadlocked, owed, waits_of
+from peerlock.traces.waits import (
+    Owed,
+    Scene,
+    Wait,
+    concerned,
+    deadlocked,
+    owed,
+    waits,
+    waits_of,
+)
 
 FOLLOWS = (Kind.SEND, Kind.ENTER, Kind.VIOLATION)  # from the input before
 
@@ -35,6 +44,27 @@ def stepping(trace: Trace) -> dict[str, Any]:
         "states": list(_states(trace)),
         "waits": list(_waits(trace)),
     }
+
+
+def why_it_waits(trace: Trace) -> list[str]:
+    """The reasons for a deadlock at the end of a trace: its waits, and what is owed."""
+    if not trace.steps or trace.steps[-1].kind is not Kind.VIOLATION or not trace.seen:
+        return []
+    *_, (_, _, scene) = _scenes(trace)
+    edges, missing = waits(scene), list(owed(scene))
+    circle = deadlocked(edges)
+    if not circle:
+        return []
+    ways = set(pairwise([*circle, circle[0]]))
+    inside = [e for e in edges if (e.node, e.other) in ways]
+    return [
+        *(f"{e.node} waits for {e.other}: {e.why}." for e in inside),
+        *(
+            f"{o.node} owes {o.what} to {o.other}: an earlier request is ahead of {o.other}'s,"
+            f" and {o.other} does not know."
+            for o in missing
+        ),
+    ]
 
 
 def moves(trace: Trace) -> list[int]:
