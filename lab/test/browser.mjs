@@ -99,9 +99,19 @@ test("1: play by hand, until a node is inside", { timeout: SLOW }, async () => {
   assert.equal(await page.locator(".card.down").count(), 1);
   await move("s2");
   await move("r3");
-  await page.click(".messages button:has-text('twice') >> nth=0");
-  await page.click(".messages button:has-text('lose') >> nth=0");
   assert.match(await step(), /step \d+ of \d+/);
+});
+
+test("1: messages are lost and duplicated where the network allows it", { timeout: SLOW }, async () => {
+  await open("#algorithm=ricart-agrawala");
+  await move("r1");
+  assert.equal(await page.locator(".messages button:has-text('lose')").count(), 0);
+  assert.match(await page.textContent(".forbids"), /No message is lost or duplicated here.*no loss, no duplicates/);
+  await open("#algorithm=nishio-li-manning");
+  await move("r2");
+  await page.click(".messages button:has-text('lose') >> nth=0");
+  assert.equal(await page.locator(".messages button:has-text('twice')").count(), 0);
+  assert.match(await page.textContent(".play .tools .faint"), /step 2/);
 });
 
 test("2: step back, branch, share, download", { timeout: SLOW }, async () => {
