@@ -60,8 +60,8 @@ def why_it_waits(trace: Trace) -> list[str]:
     return [
         *(f"{e.node} waits for {e.other}: {e.why}." for e in inside),
         *(
-            f"{o.node} owes {o.what} to {o.other}: an earlier request is ahead of {o.other}'s,"
-            f" and {o.other} does not know."
+            f"{o.node} owes {o.what} to {o.other}: an earlier request is ahead of "
+            f"{o.other}'s, and {o.other} does not know."
             for o in missing
         ),
     ]

@@ -104,7 +104,7 @@ class Scene:
     def travels(self, sender: NodeId, receiver: NodeId, name: str) -> bool:
         """Whether a message of this name is under way."""
         return bool(self.between[sender, receiver]) and any(
-            (s.node, s.peer, message_name(s)) == (sender, receiver, name)
+            (s.node, s.peer) == (sender, receiver) and message_name(s) == name
             for s in self.under_way.values()
         )
 
