@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
-from peerlock.quorums.availability import availability
+from peerlock.quorums.availability import Availability, availability
 from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
@@ -124,17 +125,25 @@ def quorums(
     validate(kinds, permits, votes)
     with working(f"computing quorums of {nodes:,} nodes"):
         made = [chosen(kind, nodes, permits, votes) for kind in kinds]
-        systems = [one.entry if isinstance(one, Paired) else one for one in made]
-        found = [availability(system) for system in systems]
-        measured = list(zip(made, found, strict=True))
-        told = [described(*each, up) for each in measured] if as_json else []
-        words = [] if as_json else [summary(*each, up) for each in measured]
+        measured = [(one, availability(entry_sets(one))) for one in made]
     if path is not None:
-        plot_availability(list(zip(systems, found, strict=True)), path)
+        plot_availability([(entry_sets(one), found) for one, found in measured], path)
+    tell(measured, up, as_json)
+
+
+def entry_sets(made: QuorumSystem | Paired) -> QuorumSystem:
+    """The sets that a node asks before it enters."""
+    return made.entry if isinstance(made, Paired) else made
+
+
+def tell(
+    measured: Sequence[tuple[QuorumSystem | Paired, Availability]], up: float, as_json: bool
+) -> None:
     if as_json:
-        print_json(told[0] if len(told) == 1 else told)
-    for one, lines in zip(made, words, strict=not as_json):
-        show(one, lines)
+        told = [described(made, found, up) for made, found in measured]
+        return print_json(told[0] if len(told) == 1 else told)
+    for made, found in measured:
+        show(made, summary(made, found, up))
 
 
 def validate(kinds: tuple[str, ...], permits: int | None, votes: str | None) -> None:
