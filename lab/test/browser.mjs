@@ -233,9 +233,9 @@ test("7: watch a simulated run", { timeout: SLOW }, async () => {
   await page.click(".watch button.primary");
   await page.waitForFunction(() => /8 entries: [\d.]+ per entry/.test(document.querySelector(".counts").textContent));
   assert.match(await page.textContent(".counts"), /According to the source: 3\(K−1\)/);
+  await shot("lab-watch");
   await page.selectOption(".watch label:has-text('load') select", "light");
   await page.waitForFunction(() => /^0 messages, 0 entries/.test(document.querySelector(".counts").textContent));
-  await shot("lab-watch");
 });
 
 test("8: two side by side, the first difference marked", { timeout: SLOW }, async () => {
