@@ -2,11 +2,11 @@
 export const FOLDER = "/lib/peerlock";
 
 export function install(python, sources) {
-  for (const [path, text] of Object.entries(sources)) {
-    const file = `${FOLDER}/${path}`;
-    python.FS.mkdirTree(file.slice(0, file.lastIndexOf("/")));
-    python.FS.writeFile(file, text);
-  }
+  const files = Object.entries(sources).map(([path, text]) => [`${FOLDER}/${path}`, text]);
+  const folders = new Set(files.map(([file]) => file.slice(0, file.lastIndexOf("/"))));
+  for (const folder of folders) python.FS.mkdirTree(folder);
+  const encoder = new TextEncoder(); // far faster than Pyodide's own, which takes letter by letter
+  for (const [file, text] of files) python.FS.writeFile(file, encoder.encode(text), { canOwn: true });
 }
 
 // The function that answers requests: see playground/protocol.py.

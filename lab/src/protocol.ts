@@ -102,6 +102,7 @@ export interface View {
   nodes: NodeView[];
   flying: Flight[];
   relations: Relations;
+  forbids: { lose: string; duplicate: string };
   status: { kind: "broken" | "deadlock" | "quiet" | "running"; text: string; line?: number | null };
   counts: { messages: number; entries: number };
   dropped?: string[];

@@ -87,14 +87,18 @@ export class Stage {
   // Messages under way, as buttons
 
   private showMessages(view: View): void {
-    const rows = view.flying.map((flight) => this.row(flight, view.status.kind === "broken"));
+    const rows = view.flying.map((flight) => this.row(flight, view));
+    const { lose, duplicate } = view.forbids;
+    const faults = [lose && "lost", duplicate && "duplicated"].filter(Boolean).join(" or ");
     this.messages.replaceChildren(
       h("h2", {}, "Under way ", h("small", {}, String(view.flying.length))),
       rows.length ? h("ul", {}, ...rows) : h("p", { class: "faint" }, "No message is under way."),
+      ...(rows.length && faults ? [h("p", { class: "faint forbids" }, `No message is ${faults} here; the network of this algorithm: ${lose || duplicate}.`)] : []),
     );
   }
 
-  private row(flight: Flight, over: boolean): HTMLLIElement {
+  private row(flight: Flight, view: View): HTMLLIElement {
+    const over = view.status.kind === "broken";
     const { number, sender, receiver, label, blocked } = flight;
     const what = `${label} from ${sender} to ${receiver}`;
     const more = (move: string, face: string, words: string): HTMLButtonElement =>
@@ -108,8 +112,8 @@ export class Stage {
         title: blocked || `deliver ${what}`,
         disabled: over || blocked !== "",
       }),
-      flight.faults && more("x", "lose", "lose"),
-      flight.faults && more("u", "twice", "duplicate"),
+      flight.faults && !view.forbids.lose && more("x", "lose", "lose"),
+      flight.faults && !view.forbids.duplicate && more("u", "twice", "duplicate"),
     );
   }
 

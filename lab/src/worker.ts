@@ -16,9 +16,27 @@ async function unpacked(name: string): Promise<Response> {
   return new Response(response.body.pipeThrough(new DecompressionStream("gzip")));
 }
 
+// WebAssembly is compiled while the snapshot is unpacked; Pyodide would do one after the other.
+function compileAhead(): void {
+  const compiled = WebAssembly.compileStreaming(fetch(`${PYODIDE}pyodide.asm.wasm`));
+  compiled.catch(() => undefined); // then Pyodide compiles it, and says what is wrong
+  const { instantiateStreaming } = WebAssembly;
+  WebAssembly.instantiateStreaming = async (source, imports) => {
+    try {
+      const module = await compiled;
+      return { module, instance: await WebAssembly.instantiate(module, imports) };
+    } catch {
+      return instantiateStreaming(source, imports);
+    }
+  };
+}
+
 async function python(): Promise<unknown> {
+  compileAhead();
+  const script = import(`${PYODIDE}pyodide.asm.mjs`); // the one that loadPyodide imports
+  script.catch(() => undefined);
   try {
-    const memory = new Uint8Array(await (await unpacked("snapshot.gz")).arrayBuffer());
+    const memory = unpacked("snapshot.gz").then((found) => found.arrayBuffer());
     return await loadPyodide({ indexURL: PYODIDE, _loadSnapshot: memory });
   } catch {
     return await loadPyodide({ indexURL: PYODIDE });

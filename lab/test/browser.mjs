@@ -99,9 +99,19 @@ test("1: play by hand, until a node is inside", { timeout: SLOW }, async () => {
   assert.equal(await page.locator(".card.down").count(), 1);
   await move("s2");
   await move("r3");
-  await page.click(".messages button:has-text('twice') >> nth=0");
-  await page.click(".messages button:has-text('lose') >> nth=0");
   assert.match(await step(), /step \d+ of \d+/);
+});
+
+test("1: messages are lost and duplicated where the network allows it", { timeout: SLOW }, async () => {
+  await open("#algorithm=ricart-agrawala");
+  await move("r1");
+  assert.equal(await page.locator(".messages button:has-text('lose')").count(), 0);
+  assert.match(await page.textContent(".forbids"), /No message is lost or duplicated here.*no loss, no duplicates/);
+  await open("#algorithm=nishio-li-manning");
+  await move("r2");
+  await page.click(".messages button:has-text('lose') >> nth=0");
+  assert.equal(await page.locator(".messages button:has-text('twice')").count(), 0);
+  assert.match(await page.textContent(".play .tools .faint"), /step 2/);
 });
 
 test("2: step back, branch, share, download", { timeout: SLOW }, async () => {
@@ -223,9 +233,9 @@ test("7: watch a simulated run", { timeout: SLOW }, async () => {
   await page.click(".watch button.primary");
   await page.waitForFunction(() => /8 entries: [\d.]+ per entry/.test(document.querySelector(".counts").textContent));
   assert.match(await page.textContent(".counts"), /According to the source: 3\(K−1\)/);
+  await shot("lab-watch");
   await page.selectOption(".watch label:has-text('load') select", "light");
   await page.waitForFunction(() => /^0 messages, 0 entries/.test(document.querySelector(".counts").textContent));
-  await shot("lab-watch");
 });
 
 test("8: two side by side, the first difference marked", { timeout: SLOW }, async () => {

@@ -641,3 +641,12 @@ def test_more_nodes_than_a_quorum_system_can_be_built_for(peerlock: Any) -> None
     done = peerlock("quorums", "plane", "-n", 100_000)
     assert done.code == 2
     assert "use at most 20,000" in done.err
+
+
+def test_several_kinds_of_quorums_are_a_list(peerlock: Any) -> None:
+    shown = peerlock("quorums", "plane", "grid", "weighted", "--votes", "3,1,1", "-n", 3)
+    assert shown.code == 0
+    told = peerlock("quorums", "plane", "grid", "-n", 7, "--json").json
+    assert [each["kind"] for each in told] == ["plane", "grid"]
+    refused = peerlock("quorums", "plane", "grid", "-n", 3, "--votes", "3,1,1")
+    assert "--votes needs the kind weighted" in refused.err

@@ -9,10 +9,10 @@ from peerlock.checker import check
 from peerlock.playground import answer
 from peerlock.playground.checks import moves_of
 from peerlock.playground.edits import source_of
-from peerlock.playground.relations import cycle
 from peerlock.playground.run import Run
 from peerlock.playground.setup import Setup
 from peerlock.playground.tours import CHALLENGES, STORIES
+from peerlock.traces.waits import cycle
 from tests.support.playing import ask, refused
 
 MAEKAWA = {"algorithm": "maekawa-1985", "nodes": 4, "settings": {"quorums": "grid"}}
@@ -250,3 +250,20 @@ def test_every_algorithm_is_described(name: str) -> None:
 )
 def test_whatever_is_asked_there_is_an_answer(text: str) -> None:
     assert "text" in json.loads(answer(text))["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lose", "duplicate"),
+    [
+        ("ricart-agrawala", False, False),
+        ("nishio-li-manning", True, False),
+        ("token-ring-regenerated", True, False),
+        ("dijkstra-ring", False, True),
+    ],
+)
+def test_faults_are_offered_where_the_network_has_them(
+    name: str, lose: bool, duplicate: bool
+) -> None:
+    forbids = ask(do="play", run={"algorithm": name, "nodes": 3})["forbids"]
+    assert (not forbids["lose"], not forbids["duplicate"]) == (lose, duplicate)
+    assert all("loss" in why or "duplicates" in why for why in forbids.values() if why)

@@ -135,6 +135,7 @@ class Replay:
                     self.fences[node] += 1
                     self.latest = self.fences[node]
                     self.note(Kind.ENTER, node, fence=self.latest)
+        self.trace.see(self.peers[node])
 
     def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
         number = 1 + sum(step.kind is Kind.SEND for step in self.trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.errors import UsageError, unknown
 from peerlock.lab.plot_quorums import plot_availability
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
-from peerlock.quorums.availability import availability
+from peerlock.quorums.availability import Availability, availability
 from peerlock.quorums.bicoteries import KINDS as BICOTERIES
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.coterie import k_coterie
@@ -49,7 +50,7 @@ KINDS = (
 
 
 @click.command()
-@click.argument("kind")
+@click.argument("kinds", metavar="KIND…", nargs=-1, required=True)
 @nodes_option
 @permits_option
 @click.option("--votes", metavar="V1,V2,…", help="Votes of each node, for weighted.")
@@ -66,11 +67,11 @@ KINDS = (
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw the availability for every p: .svg, .pdf, .png.",
+    help="Draw the availability of all kinds for every p: .svg, .pdf, .png.",
 )
 @json_option
 def quorums(
-    kind: str,
+    kinds: tuple[str, ...],
     nodes: int,
     permits: int | None,
     votes: str | None,
@@ -78,10 +79,10 @@ def quorums(
     path: Path | None,
     as_json: bool,
 ) -> None:
-    """Print a quorum system with its load, resilience and availability.
+    """Print quorum systems with their load, resilience and availability.
 
     \b
-    KIND is one of
+    Each KIND is one of
       plane             the projective plane, or Maekawa's Method 1 if there is none
       grid              a row and a column: Maekawa's Method 2
       majority          more than half of the nodes
@@ -121,14 +122,35 @@ def quorums(
     """
     if path is not None:
         must_be_a_figure(path)
+    validate(kinds, permits, votes)
     with working(f"computing quorums of {nodes:,} nodes"):
-        made = chosen(kind, nodes, permits, votes)
-        system = made.entry if isinstance(made, Paired) else made
-        found = availability(system)
-        told = described(made, found, up) if as_json else summary(made, found, up)
+        made = [chosen(kind, nodes, permits, votes) for kind in kinds]
+        measured = [(one, availability(entry_sets(one))) for one in made]
     if path is not None:
-        plot_availability(system, found, path)
-    print_json(told) if isinstance(told, dict) else show(made, told)
+        plot_availability([(entry_sets(one), found) for one, found in measured], path)
+    tell(measured, up, as_json)
+
+
+def entry_sets(made: QuorumSystem | Paired) -> QuorumSystem:
+    """The sets that a node asks before it enters."""
+    return made.entry if isinstance(made, Paired) else made
+
+
+def tell(
+    measured: Sequence[tuple[QuorumSystem | Paired, Availability]], up: float, as_json: bool
+) -> None:
+    if as_json:
+        told = [described(made, found, up) for made, found in measured]
+        return print_json(told[0] if len(told) == 1 else told)
+    for made, found in measured:
+        show(made, summary(made, found, up))
+
+
+def validate(kinds: tuple[str, ...], permits: int | None, votes: str | None) -> None:
+    if votes is not None and "weighted" not in kinds:
+        raise UsageError("--votes needs the kind weighted")
+    if permits is not None and "k-coterie" not in kinds:
+        raise UsageError("--permits needs the kind k-coterie")
 
 
 def chosen(
@@ -138,10 +160,6 @@ def chosen(
         raise UsageError(f"invalid --nodes {nodes}: use at most {MOST_NODES:,}")
     if kind not in KINDS and not is_known(kind):
         raise UsageError(unknown("kind of quorums", kind, list(KINDS)))
-    if votes is not None and kind != "weighted":
-        raise UsageError("--votes needs the kind weighted")
-    if permits is not None and kind != "k-coterie":
-        raise UsageError("--permits needs the kind k-coterie")
     try:
         if kind == "k-coterie":
             return k_coterie(nodes, DEFAULT_PERMITS if permits is None else permits)
@@ -151,9 +169,9 @@ def chosen(
             return of_structure(STRUCTURES[kind.removeprefix(STRUCTURE)](nodes))
         if kind.startswith(BICOTERIE):
             return of_bicoterie(BICOTERIES[kind.removeprefix(BICOTERIE)](nodes))
-        return (
-            quorum_system(kind, nodes) if votes is None else weighted(parsed(votes, nodes))
-        )
+        if kind == "weighted" and votes is not None:
+            return weighted(parsed(votes, nodes))
+        return quorum_system(kind, nodes)
     except UsageError:
         raise
     except ValueError as error:

@@ -21,6 +21,7 @@ MEASURES = (
     ("response_time", "response time (time units)"),
 )
 STYLES = ("-", "--", "-.", ":")
+NAME = 11.0  # points from one name of a curve to the next
 APART = 0.02  # of the axis, between the marks of two curves: those that coincide are seen
 
 
@@ -92,9 +93,10 @@ def curves(pyplot: Any, results: Sequence[Result]) -> Any:
                 axes[row][column].set_ylabel(title)
                 scale(axes[row][column], [getattr(r, measure) for r in results])
         axes[0][column].set_title(named(load))
-        axes[-1][column].set_xlabel("nodes")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False)
+        axes[-1][column].set_xlabel("number of nodes")
+    figure.draw_without_rendering()  # or the places of the ends are not known yet
+    for right in axes[:, -1]:
+        name_ends(right, [(c.lines[0], c.get_label()) for c in right.containers])
     return figure
 
 
@@ -145,6 +147,52 @@ def draw(axes: Axes, results: Sequence[Result], measure: str) -> None:
     axes.set_xscale("log")
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
+
+
+def name_ends(axes: Axes, curves: Sequence[tuple[Any, str]]) -> None:
+    """Each curve's name at the right, as high as its end, moved where names overlap."""
+    points = 72 / axes.figure.dpi
+    ends = sorted((_end(axes, line) * points, i) for i, (line, _) in enumerate(curves))
+    places = apart([y for y, _ in ends], NAME)
+    for (y, i), place in zip(ends, places, strict=True):
+        line, name = curves[i]
+        axes.annotate(
+            name,
+            (1.0, line.get_ydata()[-1]),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(6, place - y),
+            textcoords="offset points",
+            va="center",
+            color=line.get_color(),
+            annotation_clip=False,
+        )
+
+
+def _end(axes: Axes, line: Any) -> float:
+    """The height of a curve's last point, in pixels."""
+    last = line.get_xdata()[-1], line.get_ydata()[-1]
+    return float(axes.transData.transform(last)[1])
+
+
+def apart(places: Sequence[float], least: float) -> list[float]:
+    """Ascending places with at least this much between any two, moved as a group."""
+    groups: list[list[float]] = []
+    for place in places:
+        groups.append([place])
+        while (
+            len(groups) > 1 and _low(groups[-1], least) < _high(groups[-2], least) + least
+        ):
+            last = groups.pop()
+            groups[-1] += last
+    return [_low(group, least) + k * least for group in groups for k in range(len(group))]
+
+
+def _low(group: list[float], least: float) -> float:
+    return sum(group) / len(group) - (len(group) - 1) * least / 2
+
+
+def _high(group: list[float], least: float) -> float:
+    return _low(group, least) + (len(group) - 1) * least
 
 
 def scale(axes: Axes, values: Sequence[Spread]) -> None:

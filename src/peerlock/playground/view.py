@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+from peerlock.algorithms.card import card
+from peerlock.algorithms.lookup import algorithm
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, label
 from peerlock.core.under_way import UnderWay
 from peerlock.playground import links
-from peerlock.playground.fields import shown, values
 from peerlock.playground.moves import timer
 from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
 from peerlock.traces import svg, text
 from peerlock.traces.diagram import NAMES, Diagram
+from peerlock.traces.fields import shown, values
 from peerlock.traces.layout import lay_out
 from peerlock.traces.trace import Kind
 
@@ -33,8 +36,21 @@ def view(run: Run) -> dict[str, Any]:
         "nodes": [node_view(run, node) for node in run.cluster.members],
         "flying": [flight_view(run, flight) for flight in _once(run.cluster.flying)],
         "relations": relations(run),
+        "forbids": forbidden(run.setup.algorithm),
         "status": status(run),
         "counts": counts(run),
+    }
+
+
+@cache
+def forbidden(name: str) -> dict[str, str]:
+    """Why messages are not lost or duplicated, by the card of the algorithm; or nothing."""
+    entry = algorithm(name)
+    network = card(entry).facts.get("network", "")
+    lossless = "no loss" in network or "losses as its entry" in network
+    return {
+        "lose": network if lossless and not entry.exhibit.losses else "",
+        "duplicate": network if "no duplicates" in network else "",
     }
 
 

@@ -194,6 +194,7 @@ class ByHand:
                     self.timers.add((node, name))
                 case CancelTimer(name):
                     self.timers.discard((node, name))
+        self.trace.see(self.peers[node])
         return effects
 
     def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:

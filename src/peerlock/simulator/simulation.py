@@ -191,6 +191,7 @@ class Simulation:
                     progress(self.statistics.entries)
             self.judge.at_rest()
         except Violation as violation:
+            self._see(violation.node)
             self._note(Kind.VIOLATION, violation.node, note=violation.text)
             raise
         return self._report()
@@ -198,6 +199,7 @@ class Simulation:
     def _begin(self) -> None:
         for node in self.members:
             self._peers[node].start()
+            self._see(node)
         for crash in self.network.crashes:
             self._schedule(crash.at, crash.node, self._crash)
             if crash.back is not None:
@@ -240,6 +242,8 @@ class Simulation:
                     handlers[type(what)](peers[node], sender, what)
                 else:
                     what(node)
+                if watched:
+                    self._see(node)
             except RemoteError as error:
                 self._refuse(node, error)
             except AssertionError as error:
@@ -491,7 +495,11 @@ class Simulation:
             step = Step(self.now, kind, node, peer, message, flight, fence, note)
             self._trace.steps.append(step)
             if self._keep is not None and len(self._trace) > 2 * self._keep:
-                del self._trace.steps[: -self._keep]
+                self._trace.keep(self._keep)
+
+    def _see(self, node: NodeId) -> None:
+        if self._trace is not None:
+            self._trace.see(self._peers[node])
 
     def _report(self) -> Report:
         found = self.statistics

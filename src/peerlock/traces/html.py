@@ -1,10 +1,11 @@
-"""A trace as one page to explore: the diagram beside the list of its steps.
+"""A trace as one page to explore: the diagram beside its steps, states and waits.
 
 Nothing is loaded from elsewhere; style and script are written into the page.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -12,6 +13,7 @@ from peerlock.core.peer import snake
 from peerlock.traces import svg, text
 from peerlock.traces.diagram import Diagram
 from peerlock.traces.layout import lay_out
+from peerlock.traces.stepping import stepping
 from peerlock.traces.svg import Key, number, quote
 from peerlock.traces.trace import Kind, Step, Trace
 
@@ -36,9 +38,12 @@ def render(trace: Trace) -> str:
         *_header(diagram),
         f'<main>\n<div id="stage">\n{svg.drawing(diagram)}',
         f'<p class="hint">{HINT}</p></div>',
-        '<aside><ol id="steps" class="trace">',
+        '<aside><section id="now" aria-live="off" hidden></section>',
+        '<ol id="steps" class="trace">',
         *_steps(diagram),
         '</ol></aside>\n</main>\n<div id="details" hidden></div>',
+        f'<script type="application/json" id="data">{_data(trace)}</script>',
+        f"<script>\n{_resource('now.js')}</script>",
         f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n",
     ]
     return "\n".join(parts)
@@ -46,6 +51,11 @@ def render(trace: Trace) -> str:
 
 def _resource(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
+
+
+def _data(trace: Trace) -> str:
+    """In a script element, which ends at the first `</`."""
+    return json.dumps(stepping(trace), separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _header(diagram: Diagram) -> Iterator[str]:
@@ -77,9 +87,9 @@ def _steps(diagram: Diagram) -> Iterator[str]:
     columns = text.columns(diagram.trace)
     for step in diagram.trace:
         time = columns.clock(step.time).strip()
-        place = number(diagram.scale.place(step.time))
+        x, y = number(diagram.scale.place(step.time)), number(diagram.rows[step.node])
         yield (
-            f'<li data-x="{place}"{_kind(diagram, step)}>'
+            f'<li data-x="{x}" data-y="{y}"{_kind(diagram, step)}>'
             f"<time>{time}</time><span>{quote(text.sentence(step))}</span></li>"
         )
 

@@ -33,6 +33,7 @@ LEAD, TAIL = 26.0, 64.0  # life before the first step and after the last
 NARROWEST = 620.0
 LANE, ALARM_SIZE = 20.0, 12.0  # for the text of a violation, and its letters
 LABEL_ROOM = 8000.0  # square pixels of diagram for each message
+CROWDED = 15  # nodes: among more of them, arrows are longer and need more room
 BEND = 11.0  # how far an arrow swerves from another, or from a node it passes
 
 
@@ -74,7 +75,8 @@ def _rows(nodes: int) -> dict[NodeId, float]:
 
 def _scale(trace: Trace, messages: list[Flight]) -> TimeScale:
     height = row_gap(trace.nodes) * max(trace.nodes - 1, 1)
-    wanted = len(messages) * LABEL_ROOM / height
+    crowding = max(1.0, trace.nodes / CROWDED)
+    wanted = len(messages) * LABEL_ROOM * crowding / height
     flight = _typical_flight(trace, messages)
     times = (step.time for step in trace)
     return timescale.fit(times, flight, wanted, left=NAMES + LEAD)

@@ -126,6 +126,14 @@
     details.style.top = `${Math.max(8, top)}px`;
   }
 
+  // Within the list; the page itself stays where it is.
+  function scrollTo(line) {
+    const list = line.parentElement;
+    const top = line.offsetTop - list.offsetTop;
+    const low = top + line.offsetHeight - list.clientHeight;
+    list.scrollTop = clamp(list.scrollTop, low, top);
+  }
+
   let hovered = null;
   function hover(drawn, event) {
     explain(drawn ? drawn.dataset.story : "", event);
@@ -134,7 +142,7 @@
     // An arrow and its label, a bar and its fence, are one.
     const one = drawn && drawings.filter((d) => d.dataset.steps === drawn.dataset.steps);
     light(one || []);
-    if (drawn) lines[stepsOf(drawn)[0]].scrollIntoView({ block: "nearest" });
+    if (drawn) scrollTo(lines[stepsOf(drawn)[0]]);
   }
 
   stage.addEventListener("pointermove", (event) =>
@@ -149,6 +157,7 @@
   // Step by step: the present in bold; the future is not shown
 
   let present = null;
+  const nodes = names.querySelectorAll(".name:not(.after)").length;
   const cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
   cursor.id = "cursor";
   cursor.setAttribute("y1", 0);
@@ -167,7 +176,8 @@
   function select(step) {
     present = step;
     history.replaceState(null, "", step === null ? location.pathname : `#step=${step + 1}`);
-    shown.setAttribute("width", step === null ? full.width : Number(lines[step].dataset.x) + 6);
+    const now = step === null ? full.width : Number(lines[step].dataset.x) + 6;
+    shown.setAttribute("width", now);
     const isPast = (i) => step === null || i <= step;
     lines.forEach((line, i) => {
       line.classList.toggle("future", !isPast(i));
@@ -176,12 +186,16 @@
     });
     for (const drawn of drawings) {
       const steps = stepsOf(drawn);
-      drawn.classList.toggle("future", !isPast(steps[0]));
-      if (step === null) drawn.removeAttribute("clip-path");
+      const words = drawn.tagName === "text"; // shown as a whole, or not at all
+      const ahead = words && Number(drawn.getAttribute("x")) > now;
+      drawn.classList.toggle("future", !isPast(steps[0]) || ahead);
+      if (step === null || words) drawn.removeAttribute("clip-path");
       else drawn.setAttribute("clip-path", "url(#past)");
       drawn.classList.toggle("now", steps.includes(step));
     }
     cursor.classList.toggle("hidden", step === null);
+    stage.classList.toggle("crowded", step !== null && nodes > 15);
+    showState(step ?? lines.length - 1);
     if (step !== null) bringIntoView(step);
   }
 
@@ -189,9 +203,12 @@
     const x = Number(lines[step].dataset.x);
     cursor.setAttribute("x1", x);
     cursor.setAttribute("x2", x);
-    lines[step].scrollIntoView({ block: "nearest" });
+    scrollTo(lines[step]);
+    const y = Number(lines[step].dataset.y);
     const width = stage.clientWidth / view.zoom;
+    const height = (stage.clientHeight - HINT) / view.zoom;
     if (x < view.x + 0.12 * width || x > view.x + 0.92 * width) view.x = x - width / 2;
+    if (y < view.y + 30 || y > view.y + height - 60) view.y = y - height / 2;
     show();
   }
 
@@ -261,8 +278,14 @@
     keys[event.key]();
   });
 
+  function openLinked() {
+    const linked = Number(/^#step=(\d+)$/.exec(location.hash)?.[1]);
+    if (lines[linked - 1]) select(linked - 1);
+  }
+
   window.addEventListener("resize", show);
+  window.addEventListener("hashchange", openLinked);
   readable();
-  const linked = Number(/^#step=(\d+)$/.exec(location.hash)?.[1]);
-  if (lines[linked - 1]) select(linked - 1);
+  showState(lines.length - 1);
+  openLinked();
 })();

@@ -31,6 +31,7 @@ from peerlock.traces.diagram import (
 from peerlock.traces.labels import Box, Point
 from peerlock.traces.layout import lay_out
 from peerlock.traces.spans import SpanState
+from peerlock.traces.stepping import why_it_waits
 from peerlock.traces.timescale import TimeScale
 from peerlock.traces.trace import Kind, Trace
 
@@ -38,13 +39,17 @@ COLOURS = 8  # in drawing.css; a ninth type of message looks like the first
 KEY, MARK_KEY = 30.0, 14.0  # the widths of symbols in the legend
 KEY_LINE, KEY_SIZE = 20.0, 11.5  # of a line, of the letters
 TITLE = 34.0
+LINE = 18.0  # of the reasons below a deadlock
 
 
 def render(trace: Trace) -> str:
     diagram = lay_out(trace)
     heading, height = _heading(diagram)
-    size = Box(0, -height, diagram.width, diagram.height)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(diagram, heading, size)}\n'
+    reasons = why_it_waits(trace)
+    bottom = diagram.height + (LINE * len(reasons) + 12 if reasons else 0)
+    size = Box(0, -height, diagram.width, bottom)
+    around = [*heading, *_footing(reasons, diagram.height)]
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(diagram, around, size)}\n'
 
 
 def drawing(diagram: Diagram) -> str:
@@ -204,6 +209,13 @@ def _heading(diagram: Diagram) -> tuple[list[str], float]:
     title = f'<text class="title" {place}>{quote(trace.algorithm)}{detail}</text>'
     lines = [_key(key, at, TITLE + 14 - height) for key, at in places]
     return [title, *lines], height
+
+
+def _footing(reasons: list[str], top: float) -> Iterator[str]:
+    """Why the nodes wait for ever, below the diagram."""
+    for i, reason in enumerate(reasons, 1):
+        place = f'x="{number(NAMES)}" y="{number(top + LINE * i)}"'
+        yield f'<text class="reason" {place}>{quote(reason)}</text>'
 
 
 def _flow(entries: list[Key], room: float) -> Iterator[tuple[Key, Point]]:

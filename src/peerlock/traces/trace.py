@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-from peerlock.core.peer import NodeId
+from peerlock.core.peer import NodeId, Peer
 
 
 class Kind(Enum):
@@ -39,21 +40,54 @@ class Step:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A copy of a node's peer, made when this many steps of the trace had happened."""
+
+    steps: int
+    node: NodeId
+    peer: Peer
+
+
 @dataclass
 class Trace:
     """`steps` are in the order in which they happened; times never fall.
 
     A duplicated message has one SEND and two RECEIVEs of one flight.  A message that
     was still under way at the end has no RECEIVE.
+
+    `seen` has a copy of each peer at the start and after each of its inputs, if the host
+    records them; a trace that was read from a file has none.
     """
 
     algorithm: str
     nodes: int
     seed: int | None = None
     steps: list[Step] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list, compare=False, repr=False)
+
+    def see(self, peer: Peer) -> None:
+        self.seen.append(Seen(len(self.steps), peer.me, _copied(peer)))
+
+    def keep(self, steps: int) -> None:
+        """Forget all but the last steps; each peer's last state before them is kept."""
+        gone = len(self.steps) - steps
+        del self.steps[:gone]
+        before = {s.node: Seen(0, s.node, s.peer) for s in self.seen if s.steps <= gone}
+        later = [Seen(s.steps - gone, s.node, s.peer) for s in self.seen if s.steps > gone]
+        self.seen = [*before.values(), *later]
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
     def __len__(self) -> int:
         return len(self.steps)
+
+
+def _copied(peer: Peer) -> Peer:
+    """State fields hold immutable values; a peer within a peer is copied, too."""
+    twin = copy(peer)
+    for f in fields(peer):
+        if isinstance(inner := getattr(peer, f.name, None), Peer):
+            setattr(twin, f.name, _copied(inner))
+    return twin
