@@ -378,14 +378,15 @@ def many_names_held(rounds: int) -> Iterator[Row]:
 
 
 def bytes_for_a_name(rounds: int) -> Iterator[Row]:
+    """Held first: a member that is forked later finds what the other has freed."""
     names = 10_000 if rounds < 20 else 100_000
-    yield Row("l  a name that is open and idle", idle_bytes(names), "bytes", nan, "≤ 1,000")
     with on_one_machine() as where, members(where, 1) as [holder]:
         holder.do("hold", 0, 10)
         before = megabytes(holder.pid)
         hold(holder, 10, 10 + names)
         taken = (megabytes(holder.pid) - before) * 2**20 / names
     yield Row("l  a name that is held", taken, "bytes", nan, "≤ 1,500")
+    yield Row("l  a name that is open and idle", idle_bytes(names), "bytes", nan, "≤ 1,000")
 
 
 def idle_bytes(names: int) -> float:
