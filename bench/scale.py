@@ -15,6 +15,12 @@ On one machine, members kept in files:
   g  10, 50 and 100 processes that are started at once, until all have had a lock once
   h  sixty `peerlock lock job-N -- true` at once, against sixty times at once
      `from peerlock import join`, which loads the library, and `import peerlock`
+  l  bytes for a name that one process alone uses, over 100,000 names: open and idle, what
+     the node keeps (the name, its lock, slot and epoch, the entry of its home; traced);
+     held, the resident memory of the whole process (the same, and the holder and the
+     program's lock object)
+  m  a million names held in one process, which is their home: its resident memory; and two
+     others that hand a name to and fro while bystanders come and go, as in f
 Over TCP with mutual TLS, members kept by etcd:
   i  100 members, some join and leave: the longest wait of two that hand a name to and fro
   j  one more joins and gets its first grant: 100 members against 2
@@ -26,6 +32,7 @@ Members are processes of their own.  300 of them take about 10 GB of memory.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import multiprocessing
 import os
@@ -34,6 +41,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -44,9 +52,16 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
+from bench.names import megabytes
 from bench.start import as_installed
 
 import peerlock
+from peerlock.node.knobs import Knobs
+from peerlock.node.locks import Waiter
+from peerlock.node.node import Node
+from peerlock.node.terms import demand
+from peerlock.node.views import Member as NodeMember
+from peerlock.node.views import View
 from peerlock.runtime.certificates import issue, new_authority
 
 # What members would load one by one; they are forked, so that none pays for that.
@@ -110,7 +125,7 @@ def live(where: Where, orders: Connection) -> None:
                 orders.send(began)
                 continue
             elif what == "hold":
-                held |= {f"held-{i}": taken(node, f"held-{i}") for i in range(words[0])}
+                held |= {f"held-{i}": taken(node, f"held-{i}") for i in range(*words)}
             elif what == "hand on":
                 orders.send(handed_on(node, *words))
                 continue
@@ -354,12 +369,61 @@ def most(values: list[float]) -> float:
 
 def many_names_held(rounds: int) -> Iterator[Row]:
     with on_one_machine() as where, members(where, 3) as (a, b, holder):
-        holder.do("hold", 1_000 if rounds < 20 else 100_000)
+        holder.do("hold", 0, 1_000 if rounds < 20 else 100_000)
         quiet = undisturbed(a, b, 10.0)
         busy = disturbed(where, a, b, 30.0)
     yield from gap_rows(
         "f", "longest gap in a second, 100,000 held", quiet, busy, "≤ 20 ms"
     )
+
+
+def bytes_for_a_name(rounds: int) -> Iterator[Row]:
+    """Held first: a member that is forked later finds what the other has freed."""
+    names = 10_000 if rounds < 20 else 100_000
+    with on_one_machine() as where, members(where, 1) as [holder]:
+        holder.do("hold", 0, 10)
+        before = megabytes(holder.pid)
+        hold(holder, 10, 10 + names)
+        taken = (megabytes(holder.pid) - before) * 2**20 / names
+    yield Row("l  a name that is held", taken, "bytes", nan, "≤ 1,500")
+    yield Row("l  a name that is open and idle", idle_bytes(names), "bytes", nan, "≤ 1,000")
+
+
+def idle_bytes(names: int) -> float:
+    """Of a node that does not give names back, as its clock stands still."""
+    node = Node(lambda: 0.0, Knobs(remembered=2 * names))
+    node.see(View(1, (NodeMember(1, "", 1),)), me=1)
+    node.fences.reserved(names)
+    tracemalloc.start()
+    for i in range(names):
+        user = Waiter(demand())
+        node.acquire(f"held-{i}", user)
+        node.release(user)
+        node.turn()
+    gc.collect()
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    if len(node.locks) != names:
+        raise RuntimeError(f"{len(node.locks):,} of {names:,} names are open")
+    return size / names
+
+
+def hold(holder: Member, first: int, end: int) -> None:
+    """As many as a member can acquire within our patience, again and again."""
+    for begin in range(first, end, 50_000):
+        holder.do("hold", begin, min(begin + 50_000, end))
+
+
+def a_million_names_held(rounds: int) -> Iterator[Row]:
+    names = 10_000 if rounds < 20 else 1_000_000
+    with on_one_machine() as where, members(where, 3) as (holder, a, b):
+        hold(holder, 0, names)
+        size = megabytes(holder.pid)
+        quiet = undisturbed(a, b, 10.0)
+        busy = disturbed(where, a, b, 30.0)
+    yield Row(f"m  {names:,} names held in one process", size, "MB", nan, "≤ 1,600")
+    what = f"longest gap in a second, {names:,} held by another"
+    yield from gap_rows("m", what, quiet, busy, "≤ 20 ms")
 
 
 def at_once(rounds: int) -> Iterator[Row]:
@@ -455,6 +519,8 @@ MEASURES: dict[str, Callable[[int], Iterator[Row]]] = {
     "f": many_names_held,
     "g": at_once,
     "h": commands,
+    "l": bytes_for_a_name,
+    "m": a_million_names_held,
     "ijk": over_etcd,
 }
 
@@ -469,7 +535,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds, no figures to quote"
     )
-    parser.add_argument("--only", default="abcdefghijk", help="which rows, such as acd")
+    parser.add_argument("--only", default="abcdefghijklm", help="which rows, such as acd")
     parser.add_argument("--json", type=argparse.FileType("w"), help="write all rows there")
     options = parser.parse_args()
     rounds = 5 if options.quick else 40

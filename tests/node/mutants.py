@@ -189,9 +189,11 @@ def no_reign_in_epochs(patch: Patch) -> None:
 
 
 def epochs_never_grow(patch: Patch) -> None:
-    def reform(self: Homes, entry: Entry) -> None:
+    def reform(
+        self: Homes, entry: Entry, newcomers: dict[MemberId, Wish] | None = None
+    ) -> None:
         self._count = 0
-        honest(self, entry)
+        honest(self, entry, newcomers)
 
     honest = Homes._reform
     patch.setattr(Homes, "_reform", reform)
@@ -311,11 +313,11 @@ def adopted_although_one_is_halted(patch: Patch) -> None:
 def opened_when_one_has_formed(patch: Patch) -> None:
     def formed(self: Homes, member: MemberId, message: Formed) -> None:
         entry = self._entries.get(message.name)
-        if entry and entry.awaited and entry.epoch == message.epoch:
-            for other in entry.awaited:
+        if entry and entry.forming and entry.epoch == message.epoch:
+            for other in entry.forming.awaited:
                 nothing = message._replace(holds=False, waited=-1.0)
-                entry.formed[other] = nothing, self._clock()
-            entry.awaited &= {member}
+                entry.forming.formed[other] = nothing, self._clock()
+            entry.forming.awaited &= {member}
         honest(self, member, message)
 
     honest = Homes.formed
@@ -427,10 +429,12 @@ def one_closes_for_all(patch: Patch) -> None:
 
 
 def terms_of_the_newest(patch: Patch) -> None:
-    def let_in(self: Homes, entry: Entry, used: bool) -> dict[MemberId, Wish]:
-        for wish in entry.newcomers.values():
+    def let_in(
+        self: Homes, entry: Entry, newcomers: dict[MemberId, Wish], used: bool
+    ) -> dict[MemberId, Wish]:
+        for wish in newcomers.values():
             entry.terms = settle(wish.demand, 0)
-        return honest(self, entry, used)
+        return honest(self, entry, newcomers, used)
 
     honest = Homes._let_in
     patch.setattr(Homes, "_let_in", let_in)

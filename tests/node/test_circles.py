@@ -43,7 +43,7 @@ def test_a_member_that_has_answered_speaks_in_no_epoch() -> None:
     world.ask(5, wanted=CLOCKED)
     world.settle()
     lock = world.lock(2)
-    assert lock.stage is Stage.HALTED and lock.slots == []
+    assert lock.stage is Stage.HALTED and lock.slots == ()
     user = world.ask(2, wanted=CLOCKED)
     assert said(world.settle(), Request) == 0 and user.waits
 
@@ -80,7 +80,7 @@ def test_messages_of_an_epoch_that_is_over_are_dropped_while_the_next_is_formed(
     world.hasten(4, 3)
     world.settle()
     assert user.waits and world.lock(3).stage is Stage.HALTED
-    assert world.lock(3).early == []
+    assert world.lock(3).early == ()
 
 
 def test_a_holder_goes_on_holding_while_the_circle_is_formed() -> None:
@@ -125,7 +125,7 @@ def test_messages_of_the_next_epoch_are_kept_until_it_is_opened() -> None:
     assert len(world.lock(3).early) >= 1 and user.waits
     world.hasten(1, 3)
     world.settle()
-    assert user.holds and world.lock(3).early == []
+    assert user.holds and world.lock(3).early == ()
     assert world.remote_errors == 0
 
 
@@ -157,7 +157,7 @@ def test_what_is_kept_of_an_epoch_that_never_opens_is_dropped() -> None:
     assert kept >= 1
     world.die(1)  # its Opened never comes; the next home forms another epoch
     world.settle()
-    assert world.lock(3).early == [] and world.lock(3).stage is OPEN
+    assert world.lock(3).early == () and world.lock(3).stage is OPEN
     assert world.remote_errors == 0
 
 

@@ -1009,7 +1009,7 @@ def test_formed_from_strangers_to_the_circle_is_ignored() -> None:
     forming = entry(world).epoch
     world.say(5, 1, Formed(world.number, "x", forming, True, True, 9.0))
     world.say(2, 1, Formed(world.number, "x", forming, True, True, 9.0))
-    assert user.waits and entry(world).awaited == {4}
+    assert user.waits and world[1].homes.awaited == {4}
     world.wake(4)
     world.settle()
     assert user.holds and circle(world) == {2, 3, 4}
@@ -1025,7 +1025,7 @@ def test_formed_of_another_epoch_is_ignored() -> None:
     for epoch in (old, Epoch(99, 99)):
         late = Formed(world.number, "x", epoch, True, False, -1.0)
         world[1].homes.formed(4, late)
-        assert user.waits and entry(world).awaited == {4}
+        assert user.waits and world[1].homes.awaited == {4}
 
 
 def test_a_close_of_a_name_that_the_sender_is_not_in_is_ignored() -> None:

@@ -122,6 +122,8 @@ class BaseGrant:
 class Public:
     """dir() lists what the class has: attributes of an object are internal."""
 
+    __slots__ = ()
+
     def __dir__(self) -> list[str]:
         return dir(type(self))
 
@@ -136,7 +138,23 @@ def shown_node(host: Host) -> str:
 
 
 class Handle(Public):
-    """A named lock or semaphore."""
+    """A named lock or semaphore.
+
+    A process may have a million of them: they have slots, and no dictionaries.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_demand",
+        "_driver",
+        "_guard",
+        "_host",
+        "_name",
+        "_pure",
+        "_put_back",
+        "_take",
+        "_timeout",
+    )
 
     def __init__(
         self, driver: Driver, name: str, demand: Demand, timeout: float | None

@@ -11,7 +11,8 @@ import atexit
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 from warnings import warn
 
 from peerlock.api.driver import Driver
@@ -27,9 +28,18 @@ FORGOTTEN = "a peerlock node was not left: use it in a `with` block, or call its
 def twin(handle: T) -> T:
     """The same handle for its grants.  The host knows these, so that the handle itself may
     know the node."""
-    other = object.__new__(type(handle))
-    vars(other).update(vars(handle))
+    kind: Any = type(handle)
+    other: T = object.__new__(kind)
+    for name in slots_of(kind):
+        if hasattr(handle, name):
+            setattr(other, name, getattr(handle, name))
     return other
+
+
+@cache
+def slots_of(kind: type) -> tuple[str, ...]:
+    slots = (name for base in kind.__mro__ for name in vars(base).get("__slots__", ()))
+    return tuple(name for name in slots if name != "__weakref__")
 
 
 class Departure:

@@ -22,6 +22,8 @@ from peerlock.node.locks import State
 class Reentrant(grants.Handle):
     """What both kinds have in common, and what tells them from other locks."""
 
+    __slots__ = ()
+
     def _deeper(self, owner: object) -> Any:
         """The user that this owner already is, once more inside; None: it is not inside."""
         with self._guard:
@@ -48,6 +50,8 @@ def must_not_be_lost(user: grants.BaseUser) -> None:
 
 
 class TaskLock(Reentrant, task_locks.Lock):
+    __slots__ = ()
+
     async def __aenter__(self) -> task_locks.Grant:
         user = self._deeper(current_task(self._driver.tasks_loop))
         if user is None:
@@ -87,6 +91,8 @@ class TaskLock(Reentrant, task_locks.Lock):
 
 
 class ThreadLock(Reentrant, thread_locks.Lock):
+    __slots__ = ()
+
     def __enter__(self) -> thread_locks.Grant:
         again = self._deeper(thread_locks.CURRENT.thread)
         if again is None:

@@ -92,6 +92,8 @@ class Grant(grants.BaseGrant):
 class Lock(grants.Handle):
     """A named lock or semaphore.  Tasks may share it, and use it any number of times."""
 
+    __slots__ = ("_acquired", "_cancel_on_loss", "_entered", "_node", "_twin")
+
     def __init__(
         self,
         node: LockNode,
@@ -243,6 +245,7 @@ class Lock(grants.Handle):
                     await future
             elif future is not None:
                 await future
+            user._future = None
             user.must_be_granted()
         except BaseException as error:
             self._withdraw(user)

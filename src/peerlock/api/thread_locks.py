@@ -80,6 +80,7 @@ class User(grants.BaseUser):
         """Whether it was settled in time; -1 waits without limit."""
         settled = bool(self._gate.acquire(timeout=timeout))
         if settled:
+            self._gate = None
             self.must_be_granted()
         return settled
 
@@ -106,6 +107,8 @@ class Lock(grants.Handle):
 
     A thread may release what another thread has acquired through the same object.
     """
+
+    __slots__ = ("_held", "_node", "_twin")
 
     def __init__(
         self, node: LockNode, name: str, demand: Demand, timeout: float | None = None

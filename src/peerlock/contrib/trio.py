@@ -71,6 +71,8 @@ class Grant(grants.BaseGrant):
 class Lock(grants.Handle):
     """A named lock or semaphore.  Tasks may share it, and use it any number of times."""
 
+    __slots__ = ("_held", "_node", "_token", "_twin")
+
     def __init__(
         self, node: LockNode, name: str, demand: Demand, timeout: float | None
     ) -> None:

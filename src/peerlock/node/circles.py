@@ -34,6 +34,7 @@ from peerlock.core.peer import NodeId, RemoteError
 from peerlock.node.homes import is_taken
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import (
+    NOBODY,
     OPEN,
     Lock,
     Stage,
@@ -46,7 +47,7 @@ from peerlock.node.locks import (
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import Succession
-from peerlock.node.terms import Demand, Terms, must_make_sense
+from peerlock.node.terms import Demand, Terms, must_make_sense, same
 from peerlock.node.views import MemberId
 from peerlock.node.wire import (
     Close,
@@ -204,14 +205,15 @@ class Circles:
         must_make_sense(terms, len(circle))
         self._asked.pop(lock, None)
         lock.halt()
-        lock.stage, lock.epoch, lock.terms, lock.circle = OPEN, epoch, terms, circle
+        lock.stage, lock.epoch, lock.circle = OPEN, epoch, circle
+        lock.terms = terms = same(terms)
         lock.slots = make_slots(
             terms, len(circle), circle.ranks[self._mail.me], self._wiring(lock)
         )
         lock.order = (*message.holders, *message.waiters)
         lock.entering = len(message.holders)
         self._begin(lock)
-        early, lock.early = lock.early, []
+        early, lock.early = lock.early, ()
         for origin, kept in early:
             if kept.epoch == epoch and lock.epoch == epoch:
                 self._in_epoch(lock, origin, kept)
@@ -228,7 +230,7 @@ class Circles:
         if lock.stage is Stage.OPENING:
             lock.stage = Stage.SHUT
         for waiter in [w for w in lock.waiters if w.demand == message.demand]:
-            lock.waiters.remove(waiter)
+            lock.remove_waiter(waiter)
             waiter.state = State.REFUSED
             waiter.on_refused(message.why)
         self.turnstile.serve(lock)
@@ -381,9 +383,9 @@ class Circles:
             raise RemoteError(f"{sender} does not know whose turn it is")
         if sender not in needed:
             raise RemoteError(f"{sender} cannot say whose turn it is")
-        lock.said.add(sender)
+        lock.said |= {sender}
         if lock.said == needed:
-            lock.said.clear()
+            lock.said = NOBODY
             if ours:
                 self._our_turn(lock, place)
             else:
@@ -393,9 +395,9 @@ class Circles:
         order = lock.order
         if not order or sender not in (order[0], order[-1]):
             raise RemoteError(f"{sender} cannot say that all may request")
-        lock.said.add(sender)
+        lock.said |= {sender}
         if lock.said == {order[0], order[-1]}:
-            lock.running, lock.order = True, ()
+            lock.running, lock.order, lock.said = True, (), NOBODY
             self.turnstile.serve(lock)
 
     # Algorithms
@@ -403,8 +405,9 @@ class Circles:
     def wire(self, lock: Lock) -> None:
         """Slots that were restored, and have no peers yet."""
         assert lock.terms is not None
-        circle, me = lock.circle, self._mail.me
-        equip(lock.slots, lock.terms, len(circle), circle.ranks[me], self._wiring(lock))
+        circle, rank = lock.circle, lock.circle.ranks[self._mail.me]
+        if len(circle) > 1:
+            equip(lock.slots, lock.terms, len(circle), rank, self._wiring(lock))
 
     def _wiring(self, lock: Lock) -> Callable[[NodeId], Wires]:
         """Where the messages of each peer go."""
@@ -444,7 +447,7 @@ class Circles:
         elif epoch > lock.epoch and epoch >= lock.forming:
             if len(lock.early) >= EARLY:
                 raise RemoteError(f"{sender} says too much before we have heard of it")
-            lock.early.append((sender, message))
+            lock.early = (*lock.early, (sender, message))
 
     def _in_epoch(self, lock: Lock, sender: MemberId, message: EpochMessage) -> None:
         rank = lock.circle.ranks.get(sender)
@@ -462,16 +465,14 @@ class Circles:
         origin, receiver, slots = message.sender, message.receiver, lock.slots
         if (origin - 1) // len(slots) != rank or message.algorithm != lock.terms.algorithm:
             raise RemoteError(f"a member of {lock.name!r} speaks for {origin}")
-        first = slots[0].peer.me
+        first = lock.circle.ranks[self._mail.me] * len(slots) + 1
         if receiver and not first <= receiver < first + len(slots):
             raise RemoteError(f"{origin} takes us for {receiver}")
         try:
-            if receiver:
-                slots[receiver - first].peer.receive(origin, message.message)
-            else:
-                for slot in slots:
-                    if slot.peer.me != origin:
-                        slot.peer.receive(origin, message.message)
+            for slot in (slots[receiver - first],) if receiver else slots:
+                peer = slot.peer
+                if peer is not None and (receiver or peer.me != origin):
+                    peer.receive(origin, message.message)
         except NONSENSE as error:
             raise RemoteError(f"{origin} sends an invalid message: {error}") from None
         self.turnstile.serve(lock)

@@ -29,6 +29,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from peerlock.core.peer import RemoteError
+from peerlock.node.locks import circle_of
 from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import (
     Demand,
@@ -36,6 +37,7 @@ from peerlock.node.terms import (
     must_be_possible,
     must_switch,
     objection,
+    same,
     settle,
 )
 from peerlock.node.views import MemberId, View
@@ -62,24 +64,28 @@ class Wish(NamedTuple):
     since: float  # when it began to wait, on our clock
 
 
+class Forming:
+    """A circle that is being formed."""
+
+    __slots__ = ("awaited", "formed", "newcomers")
+
+    def __init__(self, awaited: set[MemberId], newcomers: dict[MemberId, Wish]) -> None:
+        self.awaited = awaited
+        self.formed: dict[MemberId, tuple[Formed, float]] = {}
+        self.newcomers = newcomers
+
+
 class Entry:
     """What the home knows of one name."""
 
-    __slots__ = ("awaited", "circle", "epoch", "formed", "name", "newcomers", "terms")
+    __slots__ = ("circle", "epoch", "forming", "name", "terms")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.epoch = NEVER  # the one that is open, or is being formed
         self.terms: Terms | None = None
         self.circle: tuple[MemberId, ...] = ()
-        self.newcomers: dict[MemberId, Wish] = {}
-        # While it is being formed:
-        self.awaited: set[MemberId] | None = None
-        self.formed: dict[MemberId, tuple[Formed, float]] = {}
-
-    @property
-    def forming(self) -> bool:
-        return self.awaited is not None
+        self.forming: Forming | None = None
 
 
 class Taking:
@@ -116,7 +122,7 @@ class Homes:
         self._succession = succession
         self._clock = clock
         self._entries: dict[str, Entry] = {}
-        self._forming: dict[str, Entry] = {}  # those of them that wait for answers
+        self._forming: dict[str, Forming] = {}  # those of them that wait for answers
         self._used_by: dict[MemberId, dict[str, None]] = {}  # whose deaths concern what
         self._count = 0
         self._taking: Taking | None = None
@@ -131,9 +137,7 @@ class Homes:
     def awaited(self) -> set[MemberId]:
         """Members whose answers some names wait for."""
         awaited = set(self._taking.awaited) if self._taking else set()
-        for entry in self._forming.values():
-            awaited |= entry.awaited or set()
-        return awaited
+        return awaited.union(*(forming.awaited for forming in self._forming.values()))
 
     def epoch_of(self, name: str) -> Epoch:
         return self._entries[name].epoch
@@ -196,14 +200,15 @@ class Homes:
     def _bury(self, gone: MemberId) -> None:
         for name in list(self._used_by.pop(gone, ())):
             entry = self._entries[name]
-            entry.newcomers.pop(gone, None)
+            forming = entry.forming
+            if forming is not None:
+                forming.newcomers.pop(gone, None)
             if gone not in entry.circle:
                 continue
             entry.circle = tuple(m for m in entry.circle if m != gone)
-            if entry.forming:
-                assert entry.awaited is not None
-                entry.awaited.discard(gone)
-                self._open_if_all_formed(entry)
+            if forming is not None:
+                forming.awaited.discard(gone)
+                self._open_if_all_formed(entry, forming)
             else:
                 self._reform(entry)
 
@@ -216,7 +221,8 @@ class Homes:
     def _drop(self, name: str) -> None:
         entry = self._entries.pop(name)
         self._forming.pop(name, None)
-        for member in {*entry.circle, *entry.newcomers}:
+        newcomers = entry.forming.newcomers if entry.forming else ()
+        for member in {*entry.circle, *newcomers}:
             self._no_longer(member, name)
 
     def _uses(self, member: MemberId, name: str) -> None:
@@ -292,10 +298,11 @@ class Homes:
             if why := self._objection(entry.terms, wish.demand):
                 self._post(member, Refused(self._view.number, name, wish.demand, why))
                 return
-        entry.newcomers[member] = wish
         self._uses(member, name)
-        if not entry.forming:
-            self._reform(entry)
+        if entry.forming is not None:
+            entry.forming.newcomers[member] = wish
+        else:
+            self._reform(entry, {member: wish})
 
     def close(self, member: MemberId, name: str, epoch: Epoch) -> None:
         entry = self._entries.get(name)
@@ -310,33 +317,34 @@ class Homes:
 
     def formed(self, member: MemberId, message: Formed) -> None:
         entry = self._entries.get(message.name)
-        if entry is None or entry.awaited is None or entry.epoch != message.epoch:
+        forming = entry.forming if entry else None
+        if entry is None or forming is None or entry.epoch != message.epoch:
             return
-        if member in entry.awaited or member in entry.formed:
-            entry.awaited.discard(member)
-            entry.formed[member] = message, self._clock() - message.waited
-            self._open_if_all_formed(entry)
+        if member in forming.awaited or member in forming.formed:
+            forming.awaited.discard(member)
+            forming.formed[member] = message, self._clock() - message.waited
+            self._open_if_all_formed(entry, forming)
 
-    def _reform(self, entry: Entry) -> None:
+    def _reform(self, entry: Entry, newcomers: dict[MemberId, Wish] | None = None) -> None:
         self._count += 1
         entry.epoch = Epoch(self._succession.reign(entry.name), self._count)
-        entry.awaited = set(entry.circle)
-        entry.formed = {}
-        self._forming[entry.name] = entry
+        forming = entry.forming = Forming(set(entry.circle), newcomers or {})
+        self._forming[entry.name] = forming
         for member in entry.circle:
             self._post(member, Reform(self._view.number, entry.name, entry.epoch))
-        self._open_if_all_formed(entry)
+        self._open_if_all_formed(entry, forming)
 
-    def _open_if_all_formed(self, entry: Entry) -> None:
-        if entry.awaited:
+    def _open_if_all_formed(self, entry: Entry, forming: Forming) -> None:
+        if forming.awaited:
             return
-        formed = {m: entry.formed[m] for m in entry.circle if entry.formed[m][0].stays}
-        newcomers = self._let_in(entry, bool(formed))
+        answers = forming.formed
+        formed = {m: answers[m] for m in entry.circle if answers[m][0].stays}
+        newcomers = self._let_in(entry, forming.newcomers, bool(formed))
         circle = (*formed, *(m for m in newcomers if m not in formed))
-        for member in {*entry.circle, *entry.newcomers} - {*circle}:
+        for member in {*entry.circle, *forming.newcomers} - {*circle}:
             self._no_longer(member, entry.name)
-        entry.circle = circle
-        entry.awaited, entry.formed, entry.newcomers = None, {}, {}
+        entry.circle = circle_of(circle).members
+        entry.forming = None
         self._forming.pop(entry.name, None)
         if not circle:
             self._drop(entry.name)
@@ -348,7 +356,7 @@ class Homes:
         waiters = tuple(sorted(since, key=lambda member: since[member]))
         assert entry.terms is not None
         start = entry.circle.index((*holders, *waiters, entry.circle[0])[0])
-        entry.terms = entry.terms._replace(start=start)
+        entry.terms = same(entry.terms._replace(start=start))
         opened = Opened(
             self._view.number,
             entry.name,
@@ -361,12 +369,14 @@ class Homes:
         for member in entry.circle:
             self._post(member, opened)
 
-    def _let_in(self, entry: Entry, used: bool) -> dict[MemberId, Wish]:
+    def _let_in(
+        self, entry: Entry, newcomers: dict[MemberId, Wish], used: bool
+    ) -> dict[MemberId, Wish]:
         """The newcomers whose demands fit the terms; the first settles these, if no member
         of the circle that did is left."""
         admitted: dict[MemberId, Wish] = {}
         terms = entry.terms if used else None
-        for member, wish in entry.newcomers.items():
+        for member, wish in newcomers.items():
             if terms is None or must_switch(wish.demand, terms):
                 terms = settle(wish.demand, 0)
             elif why := objection(wish.demand, terms):

@@ -1,9 +1,17 @@
-"""One named lock at one node: its local holders and waiters, and its algorithm."""
+"""One named lock at one node: its local holders and waiters, and its algorithm.
+
+A process may have a million names open, and most of them have one holder or none, no waiter
+and no other member in their circle.  So what such a name does not need is not made for it:
+
+- a member that is alone in its circle has slots without peers, and is granted at once;
+- one holder is a tuple, several are a dictionary, and no waiters are one shared queue;
+- circles and terms that are equal are one object.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from functools import lru_cache
 from math import inf
@@ -97,32 +105,26 @@ Wires = tuple[Post, Callable[[Any], None]]  # to send, to broadcast
 
 
 class Slot:
-    """One peer of the algorithm, and its holders.
-
-    It is also where its peer's effects go: they are carried out on the spot.
-    """
+    """One peer of the algorithm, and its holders.  Without a peer, the member is alone in
+    the circle."""
 
     __slots__ = (
         "asking",
-        "broadcast",
         "here",
         "joinable",
         "left",
         "only",
         "peer",
         "resting",
-        "send",
         "shared",
         "started",
         "until",
         "users",
     )
 
-    def __init__(self) -> None:
-        self.send: Post
-        self.broadcast: Callable[[Any], None]
-        self.peer: Peer
-        self.only = False  # the lock has no other
+    def __init__(self, only: bool) -> None:
+        self.peer: Peer | None = None
+        self.only = only  # the lock has no other
         self.asking = False  # it has asked and was not granted yet
         self.here = False  # it was granted and has not released yet
         self.shared = False  # what it asks for, or was granted, is a reader's
@@ -135,6 +137,16 @@ class Slot:
 
     def grant(self) -> None:
         self.asking, self.here = False, True
+
+
+class Outlet:
+    """Where the effects of a slot's peer go: they are carried out on the spot."""
+
+    __slots__ = ("broadcast", "grant", "send")
+
+    def __init__(self, slot: Slot, send: Post, broadcast: Callable[[Any], None]) -> None:
+        self.send, self.broadcast = send, broadcast
+        self.grant = slot.grant
 
     def set_timer(self, name: str, delay: float) -> NoReturn:
         raise AssertionError("no algorithm that serves locks has timers")
@@ -170,8 +182,8 @@ class Lock:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.waiters: deque[Waiter] = deque()
-        self.holders: dict[Waiter, None] = {}  # in the order in which they came in
+        self.waiters = NO_WAITERS
+        self.holders: Collection[Waiter] = ()  # in the order in which they came in
         self.marked = False  # the node will look at it at its next turn
         self.shut()
 
@@ -180,16 +192,16 @@ class Lock:
         self.stage = Stage.SHUT
         self.epoch = self.forming = NEVER  # the one we are in; the one we have answered for
         self.terms: Terms | None = None  # as it was last opened
-        self.early: list[tuple[MemberId, EpochMessage]] = []  # of an epoch to come
+        self.early: tuple[tuple[MemberId, EpochMessage], ...] = ()  # of an epoch to come
         self.halt()
 
     def halt(self) -> None:
         """Speak no more in this epoch; holders keep the lock."""
         self.circle: Circle = NO_CIRCLE
-        self.slots: list[Slot] = []
+        self.slots: tuple[Slot, ...] = ()
         self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
         self.entering = 0  # how many of these are holders
-        self.said: set[MemberId] = set()  # members that say that it is our turn
+        self.said: frozenset[MemberId] = NOBODY  # they say that it is our turn
         self.place = -1  # ours, while our holders enter
         self.may_ask = False  # it is our turn to ask
         self.running = False  # all members may request
@@ -199,6 +211,34 @@ class Lock:
         self.agreed: Demand | None = None
         for holder in self.holders:
             holder.slot = None
+
+    def add_waiter(self, waiter: Waiter) -> None:
+        if not self.waiters:
+            self.waiters = deque()
+        self.waiters.append(waiter)
+
+    def remove_waiter(self, waiter: Waiter) -> None:
+        """Raises ValueError if it does not wait here."""
+        self.waiters.remove(waiter)
+        if not self.waiters:
+            self.waiters = NO_WAITERS
+
+    def add_holder(self, holder: Waiter) -> None:
+        if not self.holders:
+            self.holders = (holder,)
+        elif isinstance(self.holders, dict):
+            self.holders[holder] = None
+        else:
+            self.holders = dict.fromkeys((*self.holders, holder))
+
+    def remove_holder(self, holder: Waiter) -> None:
+        if not isinstance(self.holders, dict):
+            assert holder in self.holders
+            self.holders = ()
+            return
+        del self.holders[holder]
+        if len(self.holders) == 1:
+            self.holders = tuple(self.holders)
 
     @property
     def unused(self) -> bool:
@@ -211,6 +251,10 @@ class Lock:
         """How many here hold it or want it for sure, and how many of these are readers."""
         users = [*self.holders, *(w for w in self.waiters if not w.probing)]
         return len(users), sum(user.demand.shared for user in users)
+
+
+NO_WAITERS: deque[Waiter] = deque()  # shared by all locks that have none, never changed
+NOBODY: frozenset[MemberId] = frozenset()
 
 
 class Circle:
@@ -232,17 +276,19 @@ NO_CIRCLE = circle_of(())
 
 def make_slots(
     terms: Terms, members: int, rank: int, wiring: Callable[[NodeId], Wires]
-) -> list[Slot]:
-    """The peers of the member of this rank."""
-    slots = [Slot() for _ in range(terms.slots)]
-    equip(slots, terms, members, rank, wiring)
+) -> tuple[Slot, ...]:
+    """Those of the member of this rank, with their peers."""
+    slots = tuple(Slot(terms.slots == 1) for _ in range(terms.slots))
+    if members > 1:
+        equip(slots, terms, members, rank, wiring)
     for slot in slots:
-        slot.peer.start()
+        if slot.peer is not None:
+            slot.peer.start()
     return slots
 
 
 def equip(
-    slots: list[Slot],
+    slots: tuple[Slot, ...],
     terms: Terms,
     members: int,
     rank: int,
@@ -251,6 +297,4 @@ def equip(
     """With peers, whose messages go where `wiring` says."""
     peer, nodes, settings = blueprint(terms, members)
     for me, slot in enumerate(slots, rank * terms.slots + 1):
-        slot.send, slot.broadcast = wiring(me)
-        slot.peer = peer(me, nodes, effects=slot, **settings)
-        slot.only = terms.slots == 1
+        slot.peer = peer(me, nodes, effects=Outlet(slot, *wiring(me)), **settings)

@@ -316,8 +316,8 @@ class Node:
         heir.fence, heir.since = holder.fence, holder.since
         heir.lock, heir.slot = lock, holder.slot
         heir.state, holder.state = HOLDING, State.LOST
-        del lock.holders[holder]
-        lock.holders[heir] = None
+        lock.remove_holder(holder)
+        lock.add_holder(heir)
         self.statistics.lost += 1
         holder.on_lost()
         return heir

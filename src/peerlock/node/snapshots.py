@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
-from peerlock.node.homes import Entry, Homes, Taking
+from peerlock.node.homes import Entry, Forming, Homes, Taking
 from peerlock.node.links import Link
 from peerlock.node.locks import Circle, Lock, Others, Slot, Waiter, circle_of
 from peerlock.node.mail import Mail
@@ -71,9 +71,10 @@ RECORDS: dict[type, Fields] = {
     Period: Period.__slots__,
     Link: Link.__slots__,
     Entry: Entry.__slots__,
+    Forming: Forming.__slots__,
     Taking: ("me", "question", "elders", "before", "awaited", "reports", "wishes"),
     Lock: Lock.__slots__,
-    Slot: tuple(name for name in Slot.__slots__ if name not in ("send", "broadcast")),
+    Slot: Slot.__slots__,
     Others: Others.__slots__,
 }
 
@@ -120,6 +121,7 @@ def restore(node: Node, state: tuple[Any, ...]) -> None:
         if lock.slots:
             node._circles.wire(lock)
     for slot, peer in reader.peers:
+        assert slot.peer is not None
         slot.peer.restore(peer)
 
 
@@ -173,7 +175,7 @@ class Writer:
     def _fields(self, record: Any, fields: Fields) -> Iterable[tuple[str, Any]]:
         for name in fields:
             value = getattr(record, name)
-            if name == "peer":
+            if name == "peer" and value is not None:
                 yield name, value.snapshot()
             else:
                 yield name, self.value(value)
@@ -212,7 +214,7 @@ class Reader:
         record: Any = object.__new__(written.kind)
         self._records.append(record)
         for name, value in written.fields:
-            if name == "peer":
+            if name == "peer" and value is not None:
                 self.peers.append((record, value))
             else:
                 setattr(record, name, self.value(value))

@@ -77,7 +77,7 @@ class Turnstile:
         lock = self._circles.lock(name)
         waiter.lock = lock
         waiter.asked_at = self._clock()
-        lock.waiters.append(waiter)
+        lock.add_waiter(waiter)
         if lock.stage is Stage.HALTED:
             self._circles.wait(lock)
         self.serve(lock)
@@ -97,7 +97,7 @@ class Turnstile:
         lock.free = None
         slot.left -= 1
         slot.users = 1
-        lock.holders[waiter] = None
+        lock.holders = (waiter,)
         waiter.fence = fences.highest = fence
         waiter.state = HOLDING
         waiter.since = now
@@ -122,7 +122,7 @@ class Turnstile:
         if lock.waiters or self._clock() >= slot.until:
             return False
         waiter.state = RELEASED
-        del lock.holders[waiter]
+        lock.holders = ()
         slot.users = 0
         lock.free = slot
         return True
@@ -133,7 +133,7 @@ class Turnstile:
         lock, slot = waiter.lock, waiter.slot
         assert lock is not None
         waiter.state = RELEASED
-        del lock.holders[waiter]
+        lock.remove_holder(waiter)
         if slot is None:  # the circle is being formed anew, and it has not entered yet
             return
         slot.users -= 1
@@ -153,7 +153,7 @@ class Turnstile:
             return False
         waiter.state = State.GAVE_UP
         with suppress(ValueError):  # Ctrl-C may have come while it was asking
-            lock.waiters.remove(waiter)
+            lock.remove_waiter(waiter)
         self.serve(lock)
         self._circles.forget_if_unused(lock)
         return True
@@ -259,7 +259,7 @@ class Turnstile:
         self._held_back.clear()
         lost = [holder for lock in self._locks.values() for holder in lock.holders]
         for lock in self._locks.values():
-            lock.holders = {}
+            lock.holders = ()
             lock.marked = False
         for holder in lost:
             holder.state = State.LOST
@@ -308,9 +308,8 @@ class Turnstile:
 
     def _let_in_whom_we_can(self, lock: Lock) -> None:
         lock.free = None
-        waiters = lock.waiters
-        while waiters:
-            waiter = waiters[0]
+        while lock.waiters:
+            waiter = lock.waiters[0]
             if waiter.demand is not lock.agreed and not self._agree(lock, waiter):
                 continue
             if lock.switching:
@@ -318,14 +317,14 @@ class Turnstile:
             slot = self._room(lock, waiter)
             if slot is None or not self._fences.left or self._clock() >= self.deadline:
                 return
-            waiters.popleft()
+            lock.remove_waiter(waiter)
             self._let_in(lock, waiter, slot)
 
     def _agree(self, lock: Lock, waiter: Waiter) -> bool:
         """Whether what it wants goes with the lock's terms; if not, it is out."""
         assert lock.terms is not None
         if why := objection(waiter.demand, lock.terms):
-            lock.waiters.popleft()
+            lock.remove_waiter(waiter)
             waiter.state = State.REFUSED
             waiter.on_refused(why)
             return False
@@ -355,7 +354,7 @@ class Turnstile:
         """A reader the readers."""
         if not slot.users or not lock.running or waiter.asked_at <= slot.joinable:
             return False
-        return not slot.peer.others_may_wait
+        return slot.peer is None or not slot.peer.others_may_wait
 
     def _let_in(self, lock: Lock, waiter: Waiter, slot: Slot) -> None:
         if slot.left < self._knobs.hand_overs:
@@ -366,7 +365,7 @@ class Turnstile:
         waiter.state = HOLDING
         waiter.since = self._clock()
         waiter.slot = slot
-        lock.holders[waiter] = None
+        lock.add_holder(waiter)
         self._statistics.grants += 1
         self._statistics.waited += waiter.since - waiter.asked_at
         waiter.on_granted()
@@ -412,6 +411,8 @@ class Turnstile:
 
     def _release_peer(self, slot: Slot) -> None:
         slot.here = False
+        if slot.peer is None:
+            return
         try:
             slot.peer.release()
         except NONSENSE:
@@ -419,6 +420,9 @@ class Turnstile:
 
     def _request(self, slot: Slot, shared: bool) -> None:
         slot.asking, slot.shared = True, shared
+        if slot.peer is None:
+            slot.grant()
+            return
         try:
             if shared:
                 slot.peer.acquire_shared()
