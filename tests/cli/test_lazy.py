@@ -48,9 +48,11 @@ def test_a_lock_imports_the_algorithm_that_it_uses_and_no_other() -> None:
     code = """
 import asyncio, sys, peerlock
 async def main():
-    async with peerlock.join("memory://lazy") as node:
-        print(*sys.modules)
-        async with node.lock("x"):
+    join = peerlock.join
+    async with join("memory://lazy") as one, join("memory://lazy") as other:
+        async with one.lock("x"):
+            print(*sys.modules)  # a process that is alone with a name needs no algorithm
+        async with other.lock("x"):
             pass
 asyncio.run(main())
 print("then", *sys.modules)

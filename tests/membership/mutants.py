@@ -67,8 +67,8 @@ MUTANTS = [
     ),
     Mutant(
         "etcd_gateway.py",
-        "return Answer(sent, result)",
-        "return Answer(now(), result)",
+        "return EtcdAnswer(sent, result)",
+        "return EtcdAnswer(now(), result)",
         "every question is counted from after its answer",
         "from_before_the_question",
     ),

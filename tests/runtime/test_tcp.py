@@ -453,7 +453,7 @@ async def test_strangers_hear_nothing(
                 security, said = greet(a, certificates, foreign)
                 assert no_data(await heard(a, security, said))
             await until(lambda: not len(a.host.door))
-        assert len(a.host._connections) == connections
+        await until(lambda: len(a.host._connections) == connections)
         ours = client_context(Files.of_host(certificates, "127.0.0.1"))
         asked = asyncio.create_task(heard(a, ours, question(a)))
         assert await survey(url, secure)
@@ -603,7 +603,7 @@ async def test_silent_connections_are_dropped(
             assert no_data(await heard(a, None, said))
             assert time.monotonic() - began < 5
             await until(lambda: not len(a.host.door))
-        assert len(a.host._connections) == connections
+        await until(lambda: len(a.host._connections) == connections)
 
 
 @on_each_loop

@@ -16,7 +16,7 @@ from peerlock.playground.run import Run
 from peerlock.traces.fields import in_words
 from peerlock.traces.waits import (
     TOKEN_FIELDS,
-    Scene,
+    WaitScene,
     deadlocked,
     kind,
     owed,
@@ -32,7 +32,7 @@ Edge = dict[str, Any]
 
 
 def relations(run: Run) -> dict[str, Any]:
-    scene = Scene(dict(run.cluster.peers))
+    scene = WaitScene(dict(run.cluster.peers))
     for step in run.trace:
         scene.advance(step)
     found = waits(scene)
@@ -50,20 +50,20 @@ def relations(run: Run) -> dict[str, Any]:
     }
 
 
-def _sets(scene: Scene) -> Iterator[dict[str, Any]]:
+def _sets(scene: WaitScene) -> Iterator[dict[str, Any]]:
     for i, peer in scene.peers.items():
         if getattr(peer, "quorums", None) is not None:
             yield {"node": i, "members": list(quorum(peer))}
 
 
-def _locks(scene: Scene) -> Iterator[dict[str, Any]]:
+def _locks(scene: WaitScene) -> Iterator[dict[str, Any]]:
     if kind(scene.peers[1]) == "quorums":
         for j, member in scene.alive():
             if member.locking is not None:
                 yield {"member": j, "for": owner(member.locking)}
 
 
-def _pointers(scene: Scene) -> Iterator[Edge]:
+def _pointers(scene: WaitScene) -> Iterator[Edge]:
     for i, peer in scene.alive():
         for name in ("holder", "last", "next"):
             to = getattr(peer, name, None)
@@ -71,14 +71,14 @@ def _pointers(scene: Scene) -> Iterator[Edge]:
                 yield {"from": i, "to": to, "name": name}
 
 
-def _queues(scene: Scene) -> Iterator[tuple[str, str]]:
+def _queues(scene: WaitScene) -> Iterator[tuple[str, str]]:
     for i, peer in scene.alive():
         found = [(n, getattr(peer, n)) for n in QUEUES if getattr(peer, n, ())]
         if found:
             yield str(i), ", ".join(f"{name} {in_words(queue)}" for name, queue in found)
 
 
-def _tokens(scene: Scene) -> Iterator[NodeId]:
+def _tokens(scene: WaitScene) -> Iterator[NodeId]:
     for i, peer in scene.alive():
         fields = (getattr(peer, name, None) for name in TOKEN_FIELDS)
         here = any(value is not None and value is not False for value in fields)

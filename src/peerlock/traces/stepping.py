@@ -23,8 +23,8 @@ from peerlock.traces.fields import in_words, values
 from peerlock.traces.trace import Kind, Step, Trace
 from peerlock.traces.waits import (
     Owed,
-    Scene,
     Wait,
+    WaitScene,
     concerned,
     deadlocked,
     owed,
@@ -125,12 +125,12 @@ def _difference(old: list[Wait], new: list[Wait]) -> tuple[list[Any], list[Any]]
     return begun, [key for key in known if key not in reasons]
 
 
-def _scenes(trace: Trace) -> Iterator[tuple[int, set[NodeId], Scene]]:
+def _scenes(trace: Trace) -> Iterator[tuple[int, set[NodeId], WaitScene]]:
     """After each move: its first step, the nodes that it is about, what is known then."""
     begins, after = _begins(trace), defaultdict[int, dict[NodeId, Any]](dict)
     for seen in trace.seen:
         after[begins[seen.steps]][seen.node] = seen.peer
-    scene = Scene(after[-1])
+    scene = WaitScene(after[-1])
     for begin, end in pairwise([*moves(trace), len(trace)]):
         steps = trace.steps[begin:end]
         for step in steps:

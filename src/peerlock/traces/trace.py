@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PeerCopy:
     """A copy of a node's peer, made when this many steps of the trace had happened."""
 
     steps: int
@@ -64,18 +64,24 @@ class Trace:
     nodes: int
     seed: int | None = None
     steps: list[Step] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list, compare=False, repr=False)
+    seen: list[PeerCopy] = field(default_factory=list, compare=False, repr=False)
 
     def see(self, peer: Peer) -> None:
-        self.seen.append(Seen(len(self.steps), peer.me, _copied(peer)))
+        self.seen.append(PeerCopy(len(self.steps), peer.me, _copied(peer)))
 
     def keep(self, steps: int) -> None:
         """Forget all but the last steps; each peer's last state before them is kept."""
         gone = len(self.steps) - steps
         del self.steps[:gone]
-        before = {s.node: Seen(0, s.node, s.peer) for s in self.seen if s.steps <= gone}
-        later = [Seen(s.steps - gone, s.node, s.peer) for s in self.seen if s.steps > gone]
+        before = {s.node: PeerCopy(0, s.node, s.peer) for s in self.seen if s.steps <= gone}
+        later = [
+            PeerCopy(s.steps - gone, s.node, s.peer) for s in self.seen if s.steps > gone
+        ]
         self.seen = [*before.values(), *later]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which may not have the code of the peers."""
+        return {**self.__dict__, "seen": []}
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

@@ -49,7 +49,7 @@ class Owed(NamedTuple):
 
 
 @dataclass
-class Scene:
+class WaitScene:
     """The peers, and what the steps say so far of those that wait and what travels."""
 
     peers: dict[NodeId, Any]
@@ -127,11 +127,11 @@ def _kind(peer: type[Peer]) -> str:
     return "token" if names & set(TOKEN_FIELDS) else "answers"
 
 
-def waits(scene: Scene) -> list[Wait]:
+def waits(scene: WaitScene) -> list[Wait]:
     return [wait for i in scene.peers for wait in waits_of(scene, i)]
 
 
-def waits_of(scene: Scene, i: NodeId) -> list[Wait]:
+def waits_of(scene: WaitScene, i: NodeId) -> list[Wait]:
     """What one node waits for."""
     found = kind(scene.peers[i])
     if i in scene.gone or not (i in scene.waiting or found == "tree"):
@@ -140,7 +140,7 @@ def waits_of(scene: Scene, i: NodeId) -> list[Wait]:
     return list(rule.get(found, _unanswered)(scene, i))
 
 
-def concerned(scene: Scene, moved: set[NodeId]) -> Iterable[NodeId]:
+def concerned(scene: WaitScene, moved: set[NodeId]) -> Iterable[NodeId]:
     """The nodes whose waits may change if these nodes do."""
     found = kind(scene.peers[1])
     if found == "quorums":
@@ -148,7 +148,7 @@ def concerned(scene: Scene, moved: set[NodeId]) -> Iterable[NodeId]:
     return scene.peers if found in ("tree", "pointers") else moved
 
 
-def _locked_out(scene: Scene, i: NodeId) -> Iterator[Wait]:
+def _locked_out(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
     peer = scene.peers[i]
     for j in quorum(peer):
         lock = owner(scene.peers[j].locking)
@@ -157,24 +157,24 @@ def _locked_out(scene: Scene, i: NodeId) -> Iterator[Wait]:
             yield Wait(i, lock, f"member {j} is locked for {lock}", pending)
 
 
-def _asked(scene: Scene, i: NodeId) -> Iterator[Wait]:
+def _asked(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
     peer = scene.peers[i]
     if getattr(peer, "asked", False) and (j := peer.holder) != i:
         yield Wait(i, j, f"{i} has asked {j} for the token", scene.talk(i, j))
 
 
-def _behind(scene: Scene, i: NodeId) -> Iterator[Wait]:
+def _behind(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
     for j, peer in scene.alive():
         if peer.next == i != j:
             yield Wait(i, j, f"{j} will pass the token to {i}", scene.talk(i, j))
 
 
-def _unanswered(scene: Scene, i: NodeId) -> Iterator[Wait]:
+def _unanswered(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
     for j, message in sorted(scene.asked[i].items()):
         yield Wait(i, j, f"{j} has not answered {message}", scene.talk(i, j))
 
 
-def owed(scene: Scene) -> Iterator[Owed]:
+def owed(scene: WaitScene) -> Iterator[Owed]:
     """Each FAILED that a member of a quorum should have sent."""
     if kind(scene.peers[1]) != "quorums":
         return
