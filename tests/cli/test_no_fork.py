@@ -100,7 +100,7 @@ def test_without_its_keeper_the_command_ends_in_time(
 ) -> None:
     line = [*LOCK, "--cluster", cluster, "--lease", "3", "-F", "x", "sleep", "60"]
     with peerlock.sync.join(cluster) as node, subprocess.Popen(line) as process:
-        until(lambda: bool(node.status().locks))
+        until(lambda: node.lock("x").holder() is not None)  # and no longer waits
         holder = node.lock("x").holder()
         assert holder and holder.pid != process.pid
         os.kill(holder.pid, number)
