@@ -23,7 +23,7 @@ from peerlock.core.demands import EXCLUSIVE, Demand
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import SHARED, Down, NodeId, Peer, RemoteError, snake
 from peerlock.simulator.judge import Judge, Violation
-from peerlock.simulator.latency import LONGEST, Uniform
+from peerlock.simulator.latency import LONGEST
 from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
 from peerlock.simulator.report import Report, RunStatistics
@@ -161,8 +161,6 @@ class Simulation:
         wires = self._plain_wires
         if self._watched:
             wires = self._watched_wires
-        elif isinstance(self.network.latency, Uniform) and not self.network.fifo:
-            wires = self._uniform_wires
         self.wire = self._on_medium(wires()) if self.network.ordered_medium else wires()
         self._peers: list[Any] = [None, *map(self._make_peer, self.members)]
 
@@ -368,33 +366,6 @@ class Simulation:
                 for to in members:
                     if to != sender:
                         at = arrival(now, sender, to)
-                        heappush(heap, (at, next_number(), to, sender, message, fence))
-
-            return send, broadcast
-
-        return wire
-
-    def _uniform_wires(self) -> Callable[[NodeId], Wire]:
-        """The same for uniform latencies, drawn in place of a call for each message."""
-        run, heap, fences, counts = self, self._heap, self._fences, self._counts
-        latency, random = self.network.latency, self.rng.random
-        assert isinstance(latency, Uniform)
-        low, span = latency.low, latency.high - latency.low
-        next_number, members = self._numbers.__next__, self.members
-        per_broadcast = self._messages_per_broadcast
-
-        def wire(sender: NodeId) -> Wire:
-            def send(to: NodeId, message: Any) -> None:
-                counts[type(message)] += 1
-                at = run.now + low + span * random()
-                heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
-
-            def broadcast(message: Any) -> None:
-                counts[type(message)] += per_broadcast
-                now, fence = run.now, fences[sender]
-                for to in members:
-                    if to != sender:
-                        at = now + low + span * random()
                         heappush(heap, (at, next_number(), to, sender, message, fence))
 
             return send, broadcast
