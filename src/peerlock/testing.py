@@ -17,7 +17,7 @@ An engine that passes keeps the rules that locks rely on:
   everything was lost (`peerlock.membership.origin`), and no member's id is given twice.
 - A member is put out when its lease has ended, by the engine's clock, and never earlier
   than its own clock says; a member that renews stays.
-- A member that is out is told so by its next renewal.
+- A member that is out learns of it at its next renewal.
 - Numbers that were reserved are below those of all later views.
 """
 
@@ -97,14 +97,11 @@ def in_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
 
 class EngineSuite:
-    """lease: the shortest that the engine keeps, in seconds.
-    slack: for how long after the end of a lease its member may still be in.
-    patience: for one test.
-    """
+    """The tests; a subclass says how to make the engine.  Times are in seconds."""
 
-    lease = 1.0
-    slack = 1.0
-    patience = 30.0
+    lease = 1.0  # the shortest that the engine keeps
+    slack = 1.0  # for how long after the end of a lease its member may still be in
+    patience = 30.0  # for one test
     _open: ExitStack
 
     def engine(self, cluster: str, lease: float | None) -> Engine:
@@ -243,7 +240,7 @@ class EngineSuite:
             await one.renew(two.me)
         assert now() >= over, "it was put out before its lease had ended"
         assert ids(one.view) == [one.me]
-        assert await two.is_out(), "a member that is out is told by its next renewal"
+        assert await two.is_out(), "a member that is out learns of it at its next renewal"
 
     @in_time
     async def test_a_member_that_renews_stays(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import peerlock
 from peerlock.api.tasks import Grant, LockNode
 from peerlock.node.locks import State
 from peerlock.node.presence import margin
+from peerlock.runtime import lending
 from tests.support.loops import on_each_loop, until
 from tests.support.threads import PATIENCE, Thread
 
@@ -73,6 +75,39 @@ async def test_nobody_waits_for_a_loop_that_is_blocked(
         async with node.lock("x", timeout=PATIENCE, algorithm=algorithm):
             assert time.monotonic() - began < 0.5
         assert await other.result() is None
+
+
+@on_each_loop
+async def test_nobody_waits_for_a_loop_that_reads_by_itself_and_is_blocked(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read what members sent often, and is blocked before it reads the next."""
+    monkeypatch.setattr(lending, "OFTEN", PATIENCE)
+    monkeypatch.setattr(lending, "QUIET", inf)
+
+    async def use(other: Other) -> None:
+        assert other.node is not None
+        while not is_reading(other.node):
+            async with other.node.lock("x"):
+                await asyncio.sleep(0)
+        other.block()
+
+    async with peerlock.join(cluster) as node:
+        other = Other(cluster, use)
+        while not other.blocked.is_set():
+            async with node.lock("x", timeout=PATIENCE):
+                await asyncio.sleep(0)
+        for _ in range(3):
+            began = time.monotonic()
+            async with node.lock("x", timeout=PATIENCE):
+                assert time.monotonic() - began < 0.5
+        assert await other.result() is None
+
+
+def is_reading(node: LockNode) -> bool:
+    """Whether the loop of the tasks has taken it upon itself."""
+    assert node.host.lending is not None
+    return any(loan.descriptor >= 0 for loan in [*node.host.lending._loans.values()])
 
 
 def test_nobody_waits_for_a_process_whose_loop_is_blocked() -> None:
@@ -187,7 +222,7 @@ async def test_without_a_lease_a_blocked_loop_keeps_what_it_holds(cluster: str) 
         other = Other(cluster, hold, lease=None)
         await other.until_blocked()
         with pytest.raises(peerlock.Timeout):
-            await node.lock("x").acquire(timeout=0.05)
+            await node.lock("x").acquire(timeout=2 * LEASE)
         assert await other.result() is None
         async with node.lock("x", timeout=PATIENCE):
             pass

@@ -28,7 +28,7 @@ def told() -> Any:
 
 
 def can_be_had(node: peerlock.sync.LockNode) -> bool:
-    """With no lease to run out: whoever had it must be out of the cluster."""
+    """With no lease to run out: its process must be out of the cluster."""
     with node.lock("x", timeout=PATIENCE):
         return True
 
@@ -58,6 +58,37 @@ def test_a_handle_is_enough_to_know_a_node(
         del lock, grant
         gc.collect()
     assert can_be_had(other)
+
+
+def test_a_grant_is_not_enough_to_know_a_node(
+    cluster: str, other: peerlock.sync.LockNode
+) -> None:
+    def forget() -> peerlock.sync.Grant:
+        return peerlock.sync.join(cluster, lease=None).lock("x").__enter__()
+
+    with told():
+        grant = forget()
+        gc.collect()
+    assert can_be_had(other)
+    assert grant.is_lost
+
+
+@pytest.mark.parametrize("way", ["__aenter__", "acquire"])
+def test_a_tasks_grant_is_not_enough_either(
+    cluster: str, other: peerlock.sync.LockNode, way: str
+) -> None:
+    async def forget() -> peerlock.Grant:
+        node = await peerlock.join(cluster, lease=None)
+        grant: peerlock.Grant = await getattr(node.lock("x"), way)()
+        return grant
+
+    async def main() -> bool:
+        grant = await forget()
+        gc.collect()
+        return await asyncio.to_thread(can_be_had, other) and grant.is_lost
+
+    with told():
+        assert asyncio.run(main())
 
 
 def test_who_leaves_is_not_told(cluster: str) -> None:

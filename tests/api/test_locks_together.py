@@ -5,14 +5,17 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import peerlock
-from peerlock.cli.lock_line import parse
+from peerlock.api.several import Several
+from peerlock.cli.lock_line import MOST_NAMES, parse
 from peerlock.core.errors import UsageError
+from peerlock.supervision.watchdog import LONGEST
 from tests.support.loops import on_each_loop, until
 from tests.support.members import is_free, members, put_out
 
@@ -209,6 +212,31 @@ def test_a_command_holds_all_of_its_locks(short_path: Path) -> None:
     assert 0 < second < first  # a was asked for before b
 
 
+@pytest.mark.parametrize("option", [(), ("-F",)], ids=["", "no fork"])
+def test_a_command_may_hold_many_locks(short_path: Path, option: tuple[str, ...]) -> None:
+    """Each with its fence, which together are a long text."""
+    names = [f"n{i}" for i in range(40)]
+    done = run(short_path, *option, *names, "--", "sh", "-c", "echo $PEERLOCK_FENCE")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(set(map(int, done.stdout.split(",")))) == 40
+
+
+def test_there_are_not_too_many() -> None:
+    names = [f"n{i}" for i in range(MOST_NAMES)]
+    request = parse([*names, "--", "true"])
+    assert request is not None
+    assert list(request.names) == names
+    with pytest.raises(UsageError, match="at most 1,000 locks at a time, got 1,001"):
+        parse([*names, "one more", "--", "true"])
+    assert MOST_NAMES * len(f"{1 << 53},") < LONGEST
+
+
 def test_a_name_that_is_given_twice_is_refused(short_path: Path) -> None:
     done = run(short_path, "a", "a", "--", "true")
     assert (done.returncode, done.stderr) == (64, "peerlock: 'a' is named twice\n")
+
+
+def test_the_timeout_is_for_all_of_them_together() -> None:
+    names = Several(("a", "b"), 2.0)
+    assert 0 <= (names._left(time.monotonic() - 1.5) or 0) <= 0.5
+    assert names._left(time.monotonic() - 3) == 0

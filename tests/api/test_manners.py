@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
@@ -117,12 +118,42 @@ def test_a_label_on_the_command_line(cluster: str) -> None:
 # Again
 
 
-def test_a_second_acquire_of_a_thread_is_a_deadlock(node: LockNode) -> None:
+@pytest.mark.parametrize("timeout", [-1, 0.1])
+def test_a_second_acquire_of_a_thread_is_a_deadlock(node: LockNode, timeout: float) -> None:
     lock = node.lock("x")
     with lock, pytest.raises(peerlock.Deadlock):
-        lock.acquire()
+        lock.acquire(timeout=timeout)
     with node.lock("x", reentrant=True), pytest.raises(peerlock.Deadlock):
-        lock.acquire()
+        lock.acquire(timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [({}, {}), ({"reentrant": True}, {"shared": True}), ({"shared": True}, {})],
+    ids=["plain", "exclusive", "shared"],
+)
+def test_a_reentrant_lock_does_not_enter_where_others_are_meant(
+    node: LockNode, cluster: str, outer: dict[str, Any], inner: dict[str, Any]
+) -> None:
+    """Not in a plain lock, and not with another kind of access."""
+    again = node.lock("x", reentrant=True, **inner)
+    with node.lock("x", **outer), pytest.raises(peerlock.Deadlock):
+        again.acquire(timeout=10)
+
+    async def main() -> None:
+        async with peerlock.join(cluster) as other:
+            again = other.lock("x", reentrant=True, **inner)
+            async with other.lock("x", **outer):
+                with pytest.raises(peerlock.Deadlock):
+                    await again.acquire(timeout=10)
+
+    asyncio.run(main())
+
+
+def test_an_attempt_that_does_not_wait_is_no_deadlock(node: LockNode) -> None:
+    lock = node.lock("x")
+    with lock:
+        assert not lock.acquire(blocking=False)
 
 
 def test_a_reentrant_lock_of_a_thread(node: LockNode, other: LockNode) -> None:
@@ -197,6 +228,16 @@ def test_a_decorated_function_holds_the_lock(node: LockNode, other: LockNode) ->
     with pytest.raises(peerlock.UsageError, match=r"peerlock\.join"):
         node.locked("x")(not_this)
 
+    def nor_this() -> Iterator[int]:
+        yield 1
+
+    async def nor_that() -> AsyncIterator[int]:
+        yield 1
+
+    for generator in (nor_this, nor_that):
+        with pytest.raises(peerlock.UsageError, match="generator"):
+            node.locked("x")(generator)
+
 
 def test_a_decorated_coroutine_holds_the_lock(cluster: str) -> None:
     async def main() -> None:
@@ -247,6 +288,8 @@ def test_a_leader_in_a_thread(node: LockNode, other: LockNode) -> None:
         assert told and (told.label, told.fence) == ("billing-3", term.fence)
         with pytest.raises(peerlock.Timeout), other.leader("scheduler", timeout=0.01):
             pass
+        assert not other.lock("leader:scheduler").acquire(blocking=False)
+        assert other.lock("scheduler").acquire(blocking=False)
     assert other.leader_of("scheduler") is None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.entry import Algorithm
+from peerlock.algorithms.lookup import algorithm
 from peerlock.api.status import survey
 from peerlock.node.terms import SEMAPHORE
 from tests.support.processes import (
@@ -49,6 +50,27 @@ def test_no_more_than_its_permits_are_inside(
 
     # Quorums that overlap may keep each other waiting: only the usual one is sure to share.
     assert (2 if entry.name == SEMAPHORE else 1) <= most <= 3
+
+
+def test_votes_to_spare_do_not_wait_for_a_process_that_is_stopped(
+    cluster: str, tmp_path: Path
+) -> None:
+    """One that has the name open, and neither holds nor wants it."""
+    entry = algorithm("majority-spare")
+    with Crowd(cluster, 3, lease=None) as crowd:
+        *others, stopped = everybody = crowd.processes
+        folders = [tmp_path / name for name in ("all", "others", "once more")]
+        for folder in folders:
+            folder.mkdir()
+        must_have_counted(*count_together(crowd, folders[0], entry, 2), 6)
+        crowd.processes = others
+        count_together(crowd, folders[1], entry, 1)  # the last process has released it
+        stopped.signal(signal.SIGSTOP)
+        try:
+            must_have_counted(*count_together(crowd, folders[2], entry, 5), 10)
+        finally:
+            stopped.signal(signal.SIGCONT)
+            crowd.processes = everybody
 
 
 def waits(cluster: str, process: Process, name: str) -> None:

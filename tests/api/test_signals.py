@@ -297,7 +297,7 @@ def test_permits_that_a_thread_has_by_with(node: LockNode) -> None:
         permits.release()
 
     with permits:
-        permits.acquire()  # somebody else may give this one back
+        permits.acquire()  # another thread may give this one back
         thread = Thread(give_back)
         assert permits.acquire(timeout=PATIENCE)
         assert thread.result() is None

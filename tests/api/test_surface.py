@@ -4,6 +4,7 @@ import inspect
 import pydoc
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,12 @@ def test_an_object_shows_what_its_class_has(cluster: str) -> None:
 
     assert asyncio.run(of_tasks(cluster)) == list(SURFACE[peerlock].values())
     assert of_threads(cluster) == list(SURFACE[peerlock.sync].values())
+
+
+@pytest.mark.parametrize("face", [peerlock, peerlock.sync])
+def test_what_is_not_exported_but_returned_shows_nothing_internal(face: Any) -> None:
+    node = face.LockNode.__new__(face.LockNode)
+    assert public(dir(node.locks("b", "a"))) == ["in_order", "names"]
 
 
 def test_the_module_for_threads_can_be_imported_from() -> None:

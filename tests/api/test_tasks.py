@@ -24,6 +24,7 @@ from peerlock.core.errors import UsageError
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import State
 from peerlock.node.terms import demand
+from tests.support.hosts import suspended_for
 from tests.support.loops import delivered, on_each_loop, until
 from tests.support.members import is_free, members, put_out
 
@@ -337,7 +338,7 @@ async def test_who_waits_comes_before_who_tries(cluster: str) -> None:
         (await waiter).release()
 
 
-# Who may release
+# Which tasks may release
 
 
 @on_each_loop
@@ -430,6 +431,8 @@ async def test_the_same_task_asking_twice_would_wait_for_itself(cluster: str) ->
         async with a.lock("x"):
             with pytest.raises(peerlock.Deadlock, match="this task already holds 'x'"):
                 await a.lock("x").acquire()
+            with pytest.raises(peerlock.Deadlock):
+                await a.lock("x", timeout=5).acquire()
             with pytest.raises(peerlock.Deadlock):
                 await a.lock("x").try_acquire()
             with pytest.raises(peerlock.Deadlock):
@@ -711,6 +714,22 @@ async def test_lost_is_true_as_soon_as_it_is_lost(cluster: str) -> None:
             pass
 
 
+@pytest.mark.parametrize("first", ["is_lost", "release", "end"])
+@on_each_loop
+async def test_what_comes_first_after_a_suspension_finds_the_loss(
+    cluster: str, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suspended = suspended_for(monkeypatch)
+    async with peerlock.join(cluster, lease=30.0, thread=False) as node:
+        with pytest.raises(peerlock.Lost):
+            async with node.lock("x") as grant:
+                suspended[0] += 60.0
+                if first == "is_lost":
+                    assert grant.is_lost
+                elif first == "release":
+                    grant.release()
+
+
 @on_each_loop
 async def test_who_stops_waiting_for_the_loss_may_wait_for_it_again(cluster: str) -> None:
     async with members(cluster, 2) as (a, _):
@@ -783,7 +802,7 @@ async def test_on_loss_another_cancellation_is_not_swallowed(cluster: str) -> No
 
         task = asyncio.create_task(work())
         await inside.wait()
-        task.cancel("by somebody else")
+        task.cancel("by another task")
         await cleaning.wait()
         await put_out(cluster, a)
         with pytest.raises(asyncio.CancelledError):
@@ -920,7 +939,7 @@ async def test_those_who_wait_go_on_waiting_when_their_node_is_put_out(
 
 
 class Scene:
-    """Somebody wants what somebody else may hold; and then does not."""
+    """A task wants what another one may hold; and then does not."""
 
     def __init__(self, nodes: list[LockNode], held: bool) -> None:
         self.nodes = nodes

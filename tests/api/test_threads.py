@@ -333,7 +333,7 @@ def test_another_thread_may_release(node: LockNode) -> None:
 
 
 def test_of_threads_that_share_a_handle_each_releases_his_own(node: LockNode) -> None:
-    """Who is still in must hear of the loss of what he has."""
+    """A thread that is still in must hear of the loss of its lock."""
     semaphore, first_is_in, second_is_in = (
         node.semaphore("s", 2),
         threading.Event(),

@@ -443,10 +443,31 @@ MUTANTS = [
     ),
     Mutant(
         "postgresql_schema.py",
-        "IF c.server <> here THEN",
-        "IF false THEN",
+        "IF c.server <> here  --",
+        "IF false  --",
         "PostgreSQL: a newcomer does not wait for those that a server has forgotten",
         "restored_elsewhere",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "beyond := greatest(beyond, peerlock.origin() - 1);",
+        "NULL;",
+        "PostgreSQL: numbers on a promoted server do not continue from its clock",
+        "knows_nothing",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "(token = former OR server <> here)",
+        "token = former",
+        "PostgreSQL: members of the old server stay on a promoted one",
+        "knows_nothing",
+    ),
+    Mutant(
+        "postgresql_schema.py",
+        "OR c.quiet_until > clock_timestamp() + quiet * interval '1 second' THEN",
+        "THEN",
+        "PostgreSQL: a clock that was set back keeps newcomers out",
+        "keep_newcomers_out",
     ),
     Mutant(
         "postgresql_schema.py",

@@ -9,7 +9,7 @@ import pytest
 
 import peerlock
 from peerlock.core.errors import UsageError
-from peerlock.membership import Engine, Joined, MemberId, Renewed, View
+from peerlock.membership import ClusterError, Engine, Joined, MemberId, Renewed, View
 from peerlock.membership.etcd import EtcdEngine
 from peerlock.membership.place import engine_for
 from peerlock.membership.postgresql import PostgresqlEngine
@@ -52,7 +52,7 @@ class TestEtcd(EngineSuite):
 
 
 class TestPostgresql(EngineSuite):
-    lease = 1.0
+    lease = 6.0  # a question may take half of it, with all other tests beside it
 
     @pytest.fixture(autouse=True)
     def place(self, postgresql: Server) -> None:
@@ -223,6 +223,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
     points = "[peerlock.engines]\ntiny = tests.support.tiny_engine:TinyEngine\n"
+    points += "torn = tests.support.no_such_module:Engine\n"
     (info / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -232,6 +233,12 @@ def test_an_engine_of_another_package_is_found_by_its_scheme() -> None:
     with peerlock.sync.join("tiny://found") as node, node.lock("x") as grant:
         assert grant.fence
         assert isinstance(engine_for("tiny://found", 1.0), TinyEngine)
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_engine_that_cannot_be_imported_is_one_line() -> None:
+    with pytest.raises(ClusterError, match=r"no_such_module:Engine for torn://: No module"):
+        engine_for("torn://x", 1.0)
 
 
 @pytest.mark.usefixtures("installed")

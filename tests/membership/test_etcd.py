@@ -215,7 +215,7 @@ def agree(members: list[Member]) -> None:
 
 @asynccontextmanager
 async def more_than_etcd_compares(url: str) -> AsyncIterator[list[Member]]:
-    """Who have not joined yet."""
+    """They have not joined yet."""
     crowd = [Member(url, lease=60) for _ in range(140)]
     try:
         yield crowd
@@ -755,7 +755,7 @@ async def test_a_watch_that_has_gone_silent_is_replaced(server: Server) -> None:
 async def test_a_watch_that_fails_is_begun_anew_at_another_server(server: Server) -> None:
     engine = EtcdEngine(f"etcd://127.0.0.1:1,{server.address}/x", 2.0)
     gateway = engine._gateway
-    with pytest.raises(ClusterError, match="nobody listens there"):
+    with pytest.raises(ClusterError, match="no process listens there"):
         await anext(gateway.watch(b"a", b"b", PATIENCE))
     told = gateway.watch(b"a", b"b", PATIENCE)
     assert (await anext(told))["created"]
@@ -771,7 +771,7 @@ async def test_a_short_outage_disturbs_nothing(own_server: Server) -> None:
     url = fresh(own_server)
     async with members(url, 1, lease=20) as a:
         own_server.crash()
-        with pytest.raises(ClusterError, match="nobody listens there"):
+        with pytest.raises(ClusterError, match="no process listens there"):
             await a.engine.renew(a.me)
         own_server.restart()
         assert await renewed(a) > now()
@@ -934,11 +934,11 @@ async def test_tls_in_both_directions(tmp_path: Path) -> None:
         url = fresh(server, options=ours)
         async with members(url, 2) as (a, b):
             await a.until(lambda view: b.me in ids(view))
-        await refused(url.replace(f"?ca={certs}", f"?ca={foreign}"), "not to be trusted")
+        await refused(url.replace(f"?ca={certs}", f"?ca={foreign}"), "is not trusted")
         stranger = ours.replace(f"{certs}/etcd", f"{foreign}/etcd")
-        await refused(fresh(server, options=stranger), "it wants a certificate of ours")
+        await refused(fresh(server, options=stranger), "it requires a client certificate")
         unsigned = f"?ca={certs}/ca.pem"
-        await refused(fresh(server, options=unsigned), "it wants a certificate of ours")
+        await refused(fresh(server, options=unsigned), "it requires a client certificate")
         await refused(fresh(server), "etcds://")
 
 
@@ -954,10 +954,10 @@ async def test_new_connections_show_and_trust_the_newest_certificates(
     with servers(tmp_path, options=mutual_tls(certs), tls=True) as [server]:
         files = f"?ca={ours}/ca.pem&cert={ours}/etcd.pem&key={ours}/etcd.key"
         member = Member(fresh(server, options=files))
-        with pytest.raises(ClusterError, match="not to be trusted"):
+        with pytest.raises(ClusterError, match="certificate is not trusted"):
             await member.join()
         shutil.copy(certs / "ca.pem", ours)
-        with pytest.raises(ClusterError, match="it wants a certificate of ours"):
+        with pytest.raises(ClusterError, match="it requires a client certificate"):
             await member.join()
         for name in ("etcd.pem", "etcd.key"):
             shutil.copy(certs / name, ours)
@@ -973,9 +973,9 @@ def mutual_tls(certs: Path) -> tuple[str, ...]:
 
 @in_time
 async def test_no_etcd_is_one_line(server: Server) -> None:
-    await refused("etcd://127.0.0.1:1/x", "etcd at 127.0.0.1:1: nobody listens there")
+    await refused("etcd://127.0.0.1:1/x", "etcd at 127.0.0.1:1: no process listens there")
     await refused("etcd://[::1]:1/x", r"etcd at \[::1\]:1: ")
-    await refused("etcd://nowhere.invalid/x", "there is no host of that name")
+    await refused("etcd://nowhere.invalid/x", "the host name is unknown")
     await refused(f"etcds://{server.address}/x", "does it speak TLS, and trust")
 
 

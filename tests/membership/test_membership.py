@@ -1,4 +1,4 @@
-"""Who is in: the engine on SQLite and flock, its files, and all that can befall them."""
+"""The members: the engine on SQLite and flock, its files, and all that can befall them."""
 
 import asyncio
 import fcntl
@@ -90,7 +90,7 @@ def test_many_processes_that_join_at_once_get_numbers_of_their_own(path: Path) -
 
 
 def test_many_threads_make_one_database(path: Path) -> None:
-    """Whoever comes first makes it; nobody is turned away."""
+    """The first process makes it; none is turned away."""
     engines = [SqliteEngine(path, 60) for _ in range(20)]
     with ThreadPoolExecutor(20) as threads:
         joined = list(threads.map(lambda e: asyncio.run(e.join("/a")), engines))
@@ -520,7 +520,7 @@ def test_the_own_directory_is_private(
 def test_cron_and_a_log_in_have_the_same_directory(
     runtime: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless somebody has chosen another, and a log-in has not."""
+    """Unless the user has chosen another, and a log-in has not."""
     monkeypatch.chdir(tmp_path)
     Path("run/user/0").mkdir(parents=True)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
@@ -621,3 +621,10 @@ def test_in_memory_a_forked_child_does_not_meet_its_parents_nodes() -> None:
         os._exit(len(alone.view.members))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     engine.close()
+
+
+def test_an_address_that_is_refused_does_not_show_its_password() -> None:
+    with pytest.raises(UsageError) as refused:
+        engine_for("etdc://app:secret@10.0.0.5/prod", None)
+    assert "etdc://app:…@10.0.0.5/prod" in str(refused.value)
+    assert "secret" not in str(refused.value)

@@ -1,8 +1,10 @@
 """Members that PostgreSQL keeps; the server is real."""
 
 import asyncio
+import os
 import socket
 import sys
+import warnings
 from contextlib import closing, suppress
 from math import inf
 from pathlib import Path
@@ -311,6 +313,23 @@ async def test_a_backend_that_was_terminated_is_replaced(
 
 
 @in_time
+async def test_a_forked_child_leaves_its_parents_connection_alone(url: str) -> None:
+    async with members(url, 1) as one:
+        backend = one.engine._session._backend
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # there may be threads
+            child = os.fork()
+        if not child:
+            try:
+                one.engine.abandon()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        await one.renew()
+        assert one.engine._session._backend == backend
+
+
+@in_time
 async def test_a_question_whose_connection_breaks_is_asked_again(
     postgresql: Server, url: str
 ) -> None:
@@ -518,6 +537,8 @@ async def test_a_password_of_a_file_and_a_service(
 
 @in_time
 async def test_tls_as_libpq_has_it(own_postgresql: Server, tmp_path: Path) -> None:
+    if own_postgresql.execute("SHOW ssl_library") == [("",)]:
+        pytest.skip("this PostgreSQL was built without TLS")
     new_authority(tmp_path)
     for made in issue(tmp_path, "127.0.0.1"):
         made.rename(

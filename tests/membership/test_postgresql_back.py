@@ -75,6 +75,44 @@ async def test_a_replica_that_lagged_is_promoted(primary: Server) -> None:
                     await forgotten.renew()
 
 
+@in_time
+async def test_a_newcomer_on_a_promoted_server_knows_nothing_of_the_old_one(
+    postgresql: Server,
+) -> None:
+    """The rows are as a replica has them that lagged; its clock may be another one."""
+    url = fresh(postgresql.conninfo())
+    name = url.partition("cluster=")[2]
+    async with members(url, 1, SHORT) as one:
+        for _ in range(3):
+            highest = await one.engine.reserve()
+        postgresql.execute(
+            f"UPDATE peerlock.clusters SET server = 'another', number = {one.me}, "
+            f"highest = {one.me} WHERE name = '{name}'; "
+            "UPDATE peerlock.members SET server = 'another', deadline = now() + "
+            f"interval '1 hour' WHERE cluster = '{name}'"
+        )
+        async with members(url, 1, SHORT) as newcomer:
+            assert newcomer.me > highest
+            assert ids(newcomer.view) == [newcomer.me]
+
+
+@in_time
+async def test_a_clock_that_was_set_back_does_not_keep_newcomers_out(
+    postgresql: Server,
+) -> None:
+    """While they wait on a server that was promoted."""
+    url = fresh(postgresql.conninfo())
+    async with members(url, 1, SHORT) as one:
+        await one.engine.leave(one.me)
+        postgresql.execute(
+            "UPDATE peerlock.clusters SET quiet_until = now() + interval '1 day' "
+            f"WHERE name = '{url.partition('cluster=')[2]}'"
+        )
+        began = now()
+        async with members(url, 1, SHORT / 2):
+            assert now() - began >= SHORT
+
+
 async def must_refuse(standby: Server) -> None:
     engine = PostgresqlEngine(fresh(standby.conninfo()), SHORT)
     with closing(engine), pytest.raises(ClusterError, match="read-only standby"):

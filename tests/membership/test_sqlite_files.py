@@ -93,13 +93,13 @@ def test_to_read_what_cannot_be_used(elsewhere: Path) -> None:
         engine.read()
 
 
-@pytest.mark.skipif(AS_ROOT, reason="root may write wherever he likes")
+@pytest.mark.skipif(AS_ROOT, reason="root may write anywhere")
 def test_a_directory_that_is_read_only(elsewhere: Path) -> None:
     elsewhere.parent.chmod(0o500)
     says(elsewhere, "cannot use .*: Permission denied")
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become another user")
 def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
     """As the one above, in a process that is not root's."""
     said = another_user_joins(short_path, mode=0o755)
@@ -108,7 +108,7 @@ def test_a_directory_that_is_read_only_for_a_user(short_path: Path) -> None:
     assert os.listdir(short_path / "files") == []
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become another user")
 def test_a_directory_that_cannot_be_entered(short_path: Path) -> None:
     said = another_user_joins(short_path, mode=0o700)
     assert "files/c.db: Permission denied; use a directory of yours\n" in said
@@ -116,7 +116,7 @@ def test_a_directory_that_cannot_be_entered(short_path: Path) -> None:
 
 
 def another_user_joins(short_path: Path, mode: int) -> str:
-    """What he is told, if the cluster's directory is root's."""
+    """The error, if the cluster's directory is root's."""
     short_path.chmod(0o755)
     (short_path / "files").mkdir(mode=mode)
     (short_path / "run").mkdir()

@@ -18,9 +18,9 @@ from peerlock.algorithms.readers_writers import ReadersWriters
 from peerlock.node import circles, homes, links, turnstile
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
-from peerlock.node.homes import Entry, Homes, Wish
+from peerlock.node.homes import Entry, Homes, OpenRequest
 from peerlock.node.links import Link
-from peerlock.node.locks import OPEN, Lock, Stage, State, Waiter
+from peerlock.node.locks import OPEN, NamedLock, Stage, State, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.node import Node
 from peerlock.node.succession import Succession
@@ -38,6 +38,7 @@ from peerlock.node.wire import (
     Next,
     Opened,
     Reform,
+    Refused,
     Tell,
     Told,
     ToPeer,
@@ -190,7 +191,7 @@ def no_reign_in_epochs(patch: Patch) -> None:
 
 def epochs_never_grow(patch: Patch) -> None:
     def reform(
-        self: Homes, entry: Entry, newcomers: dict[MemberId, Wish] | None = None
+        self: Homes, entry: Entry, newcomers: dict[MemberId, OpenRequest] | None = None
     ) -> None:
         self._count = 0
         honest(self, entry, newcomers)
@@ -205,13 +206,6 @@ def stale_ignored(patch: Patch) -> None:
 
 def stale_and_nobody_asked(patch: Patch) -> None:
     patch.setattr(Homes, "begin_anew", lambda self: None)
-
-
-def former_homes_obeyed(patch: Patch) -> None:
-    def is_home(self: Circles, sender: MemberId, name: str) -> bool:
-        return self._succession.was_home(name, sender)
-
-    patch.setattr(Circles, "_is_home", is_home)
 
 
 def names_never_given_away(patch: Patch) -> None:
@@ -242,14 +236,42 @@ def nobody_asked_at_all(patch: Patch) -> None:
     patch.setattr(Homes, "_take_over", take_over)
 
 
-def wishes_forgotten_meanwhile(patch: Patch) -> None:
+def requests_forgotten_meanwhile(patch: Patch) -> None:
     def taken(self: Homes) -> None:
         if self._taking:
-            self._taking.wishes.clear()
+            self._taking.requests.clear()
         honest(self)
 
     honest = Homes._taken_if_all_told
     patch.setattr(Homes, "_taken_if_all_told", taken)
+
+
+def closes_forgotten_meanwhile(patch: Patch) -> None:
+    def taken(self: Homes) -> None:
+        if self._taking:
+            self._taking.closed.clear()
+        honest(self)
+
+    honest = Homes._taken_if_all_told
+    patch.setattr(Homes, "_taken_if_all_told", taken)
+
+
+def old_refusals_count(patch: Patch) -> None:
+    def refused(self: Circles, sender: MemberId, message: Refused) -> None:
+        honest(self, sender, message._replace(view=self.view))
+
+    honest = Circles.receive_refused
+    patch.setattr(Circles, "receive_refused", refused)
+
+
+def let_in_and_silent(patch: Patch) -> None:
+    def opened(self: Circles, sender: MemberId, message: Opened) -> None:
+        lock = self.locks.get(message.name)
+        if lock is not None and lock.stage is not Stage.SHUT:
+            honest(self, sender, message)
+
+    honest = Circles.receive_opened
+    patch.setattr(Circles, "receive_opened", opened)
 
 
 def answers_to_older_questions(patch: Patch) -> None:
@@ -271,7 +293,7 @@ def tell_answered_among_other_elders(patch: Patch) -> None:
 
 
 def the_halted_not_reported(patch: Patch) -> None:
-    def reports(self: Circles, locks: list[Lock]) -> Iterator[NameReport]:
+    def reports(self: Circles, locks: list[NamedLock]) -> Iterator[NameReport]:
         return honest(self, [lock for lock in locks if lock.stage is OPEN])
 
     honest = Circles._reports
@@ -360,10 +382,10 @@ def a_death_re_forms_nothing(patch: Patch) -> None:
 
 
 def newcomers_dropped_while_forming(patch: Patch) -> None:
-    def open_(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
+    def open_(self: Homes, member: MemberId, name: str, request: OpenRequest) -> None:
         entry = self._entries.get(name)
         if entry is None or not entry.forming:
-            honest(self, member, name, wish)
+            honest(self, member, name, request)
 
     honest = Homes.open
     patch.setattr(Homes, "open", open_)
@@ -430,10 +452,10 @@ def one_closes_for_all(patch: Patch) -> None:
 
 def terms_of_the_newest(patch: Patch) -> None:
     def let_in(
-        self: Homes, entry: Entry, newcomers: dict[MemberId, Wish], used: bool
-    ) -> dict[MemberId, Wish]:
-        for wish in newcomers.values():
-            entry.terms = settle(wish.demand, 0)
+        self: Homes, entry: Entry, newcomers: dict[MemberId, OpenRequest], used: bool
+    ) -> dict[MemberId, OpenRequest]:
+        for request in newcomers.values():
+            entry.terms = settle(request.demand, 0)
         return honest(self, entry, newcomers, used)
 
     honest = Homes._let_in
@@ -462,9 +484,9 @@ def formed_and_speaking_on(patch: Patch) -> None:
 
     def receive_reform(self: Circles, sender: MemberId, message: Reform) -> None:
         lock = self.locks.get(message.name)
-        halt = Lock.halt
+        halt = NamedLock.halt
         with pytest.MonkeyPatch.context() as briefly:
-            briefly.setattr(Lock, "halt", lambda _: None)
+            briefly.setattr(NamedLock, "halt", lambda _: None)
             honest(self, sender, message)
         if lock is not None and lock.stage is Stage.SHUT:
             halt(lock)
@@ -553,7 +575,7 @@ def holders_left_outside(patch: Patch) -> None:
 
 
 def one_permit_for_all_holders(patch: Patch) -> None:
-    def enter(self: Turnstile, lock: Lock) -> None:
+    def enter(self: Turnstile, lock: NamedLock) -> None:
         slot = lock.slots[0]
         for holder in lock.holders:
             if not slot.users:
@@ -566,16 +588,16 @@ def one_permit_for_all_holders(patch: Patch) -> None:
 
 
 def next_before_we_are_in(patch: Patch) -> None:
-    def see_who_is_in(self: Circles, lock: Lock) -> None:
+    def see_who_is_in(self: Circles, lock: NamedLock) -> None:
         if lock.place >= 0:
             place, lock.place = lock.place, -1
-            self._pass_on(lock, place)
+            self._pass_on(lock, place + 1, self._mail.me)
 
     patch.setattr(Circles, "see_who_is_in", see_who_is_in)
 
 
 def no_waiting_for_go(patch: Patch) -> None:
-    def opened(self: Turnstile, lock: Lock) -> None:
+    def opened(self: Turnstile, lock: NamedLock) -> None:
         lock.running = True
         honest(self, lock)
 
@@ -593,12 +615,14 @@ def nobody_says_go(patch: Patch) -> None:
 
 
 def first_alone_calls(patch: Patch) -> None:
-    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+    def receive_next(
+        self: Circles, lock: NamedLock, sender: MemberId, message: Next
+    ) -> None:
         order = lock.order
         if self._mail.me == order[0]:
             honest(self, lock, sender, message)
         elif sender == order[0]:
-            lock.said |= {order[message.place - 1]}
+            lock.said |= {message.after}
             honest(self, lock, sender, message)
 
     honest = Circles._receive_next
@@ -606,22 +630,32 @@ def first_alone_calls(patch: Patch) -> None:
 
 
 def predecessor_alone_calls(patch: Patch) -> None:
-    def receive_next(self: Circles, lock: Lock, sender: MemberId, message: Next) -> None:
+    def receive_next(
+        self: Circles, lock: NamedLock, sender: MemberId, message: Next
+    ) -> None:
         order = lock.order
-        if self._mail.me == order[0]:
+        if self._mail.me == order[0] or message.after == self._mail.me:
             honest(self, lock, sender, message)
-        elif sender == order[message.place - 1]:
-            lock.said |= {order[0]}
+        elif sender == message.after:
+            lock.said, lock.after = lock.said | {order[0]}, sender
             honest(self, lock, sender, message)
 
     honest = Circles._receive_next
     patch.setattr(Circles, "_receive_next", receive_next)
 
 
+def nothing_asked_and_passed_on(patch: Patch) -> None:
+    def pass_on(self: Circles, lock: NamedLock, place: int, after: MemberId) -> None:
+        honest(self, lock, place, self._mail.me)
+
+    honest = Circles._pass_on
+    patch.setattr(Circles, "_pass_on", pass_on)
+
+
 def first_alone_says_go(patch: Patch) -> None:
-    def receive_go(self: Circles, lock: Lock, sender: MemberId, message: Go) -> None:
+    def receive_go(self: Circles, lock: NamedLock, sender: MemberId, message: Go) -> None:
         if lock.order and sender == lock.order[0]:
-            lock.said |= {lock.order[-1]}
+            lock.said |= {message.after}
             honest(self, lock, sender, message)
 
     honest = Circles._receive_go
@@ -633,8 +667,8 @@ def no_place_while_halted(patch: Patch) -> None:
 
 
 def newcomers_last(patch: Patch) -> None:
-    def new(self: Homes, member: MemberId, name: str, wish: Wish) -> None:
-        honest(self, member, name, wish._replace(since=self._clock()))
+    def new(self: Homes, member: MemberId, name: str, request: OpenRequest) -> None:
+        honest(self, member, name, request._replace(since=self._clock()))
 
     honest = Homes.open
     patch.setattr(Homes, "open", new)
@@ -647,7 +681,7 @@ def not_asked_again(patch: Patch) -> None:
 def closing_for_ever(patch: Patch) -> None:
     """What was given back to a home that died is not given back to the next one."""
 
-    def rest(self: Circles, lock: Lock, used: bool) -> None:
+    def rest(self: Circles, lock: NamedLock, used: bool) -> None:
         lock.closing = True
 
     def receive_tell(self: Circles, sender: MemberId, message: Tell) -> None:
@@ -684,9 +718,9 @@ def nothing_given_back(patch: Patch) -> None:
 
 
 def spoken_for_another(patch: Patch) -> None:
-    """A message is taken for one of the algorithm whoever in the circle it is from."""
+    """A message counts as the algorithm's, whichever member of the circle it is from."""
 
-    def to_peer(self: Circles, lock: Lock, rank: int, message: ToPeer) -> None:
+    def to_peer(self: Circles, lock: NamedLock, rank: int, message: ToPeer) -> None:
         honest(self, lock, (message.sender - 1) // len(lock.slots), message)
 
     honest = Circles._to_peer
@@ -698,7 +732,7 @@ def any_home_will_do(patch: Patch) -> None:
 
 
 def anybody_says_go(patch: Patch) -> None:
-    def receive_go(self: Circles, lock: Lock, sender: MemberId, message: Go) -> None:
+    def receive_go(self: Circles, lock: NamedLock, sender: MemberId, message: Go) -> None:
         lock.running, lock.order = True, ()
         self.turnstile.serve(lock)
 
@@ -733,26 +767,36 @@ def no_view_in_fences(patch: Patch) -> None:
     patch.setattr(Fences, "enter", enter)
 
 
+def a_view_lets_nobody_go_on(patch: Patch) -> None:
+    def see(self: Node, view: View, me: MemberId | None = None) -> None:
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(self._turnstile, "go_on", lambda: None)
+            honest(self, view, me)
+
+    honest = Node.see
+    patch.setattr(Node, "see", see)
+
+
 # Probes
 
 
 def probe_ignores_waiters(patch: Patch) -> None:
-    def users(self: Lock) -> tuple[int, int]:
+    def users(self: NamedLock) -> tuple[int, int]:
         return len(self.holders), sum(h.demand.shared for h in self.holders)
 
-    patch.setattr(Lock, "users", users)
+    patch.setattr(NamedLock, "users", users)
 
 
 def probes_in_each_others_way(patch: Patch) -> None:
-    def users(self: Lock) -> tuple[int, int]:
+    def users(self: NamedLock) -> tuple[int, int]:
         every = [*self.holders, *self.waiters]
         return len(every), sum(user.demand.shared for user in every)
 
-    patch.setattr(Lock, "users", users)
+    patch.setattr(NamedLock, "users", users)
 
 
 def probe_not_repeated(patch: Patch) -> None:
-    def opened(self: Turnstile, lock: Lock) -> None:
+    def opened(self: Turnstile, lock: NamedLock) -> None:
         self.serve(lock)
 
     patch.setattr(Turnstile, "opened", opened)
@@ -766,7 +810,7 @@ def no_lease(patch: Patch) -> None:
 
 
 def last_waiter_dropped(patch: Patch) -> None:
-    def opened(self: Turnstile, lock: Lock) -> None:
+    def opened(self: Turnstile, lock: NamedLock) -> None:
         if len(lock.waiters) > 1:
             lock.waiters.pop()
         honest(self, lock)
@@ -787,7 +831,7 @@ def writer_by_a_readers_grant(patch: Patch) -> None:
 
 
 def given_up_and_kept(patch: Patch) -> None:
-    def let_go(self: Turnstile, lock: Lock) -> None:
+    def let_go(self: Turnstile, lock: NamedLock) -> None:
         if lock.waiters:
             honest(self, lock)
 
@@ -805,7 +849,7 @@ def granted_after_giving_up(patch: Patch) -> None:
 
 
 def rests_for_ever(patch: Patch) -> None:
-    def lazy(self: Turnstile, lock: Lock) -> None:
+    def lazy(self: Turnstile, lock: NamedLock) -> None:
         honest(self, lock)
         self.resting.clear()
 
@@ -826,7 +870,7 @@ def old_readers_join_at_once(patch: Patch) -> None:
 
 
 def last_come_first_served(patch: Patch) -> None:
-    def let_in(self: Turnstile, lock: Lock) -> None:
+    def let_in(self: Turnstile, lock: NamedLock) -> None:
         lock.waiters.reverse()
         honest(self, lock)
         lock.waiters.reverse()
@@ -886,18 +930,29 @@ MUTANTS = (
         "test_homes.test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign",
     ),
     Mutant(
-        "the word of a former home counts",
-        former_homes_obeyed,
-        "test_circles.test_a_refusal_of_a_home_that_is_none_any_more_is_ignored",
-    ),
-    Mutant(
         "names are not given away",
         names_never_given_away,
         "test_homes.test_a_home_that_moves_away_and_back_begins_a_new_reign",
     ),
     Mutant("a home begins when one has told", taken_over_when_one_has_told),
     Mutant("a new home asks nobody", nobody_asked_at_all),
-    Mutant("wishes are forgotten while members tell", wishes_forgotten_meanwhile),
+    Mutant("requests are forgotten while members tell", requests_forgotten_meanwhile),
+    Mutant(
+        "closes are forgotten while members tell",
+        closes_forgotten_meanwhile,
+        "test_homes.test_what_is_given_back_while_others_still_tell_is_given_back",
+        ((3,),),
+    ),
+    Mutant(
+        "refusals of an earlier reign count",
+        old_refusals_count,
+        "test_circles.test_a_refusal_from_an_earlier_reign_of_the_home_is_ignored",
+    ),
+    Mutant(
+        "a member that is let in too late is silent",
+        let_in_and_silent,
+        "test_circles.test_a_member_that_is_let_in_although_it_no_longer_waits_says_so",
+    ),
     Mutant(
         "answers to older questions count",
         answers_to_older_questions,
@@ -995,6 +1050,11 @@ MUTANTS = (
     Mutant("the next is called before we are in", next_before_we_are_in),
     Mutant("waiters do not wait for their turn", no_waiting_for_go),
     Mutant("nobody says Go to others", nobody_says_go),
+    Mutant(
+        "a member calls the next although it has nothing to ask for",
+        nothing_asked_and_passed_on,
+        "test_circles.test_a_member_whose_user_gave_up_hands_its_turn_back",
+    ),
     Mutant("a new home is not asked again", not_asked_again),
     Mutant(
         "what was given back to a dead home is kept",
@@ -1014,13 +1074,13 @@ MUTANTS = (
         "test_circles.test_no_member_speaks_for_another",
     ),
     Mutant(
-        "anybody is taken for a home",
+        "any member is taken for a home",
         any_home_will_do,
         "test_circles.test_nonsense_is_a_counted_error_and_harmless",
         (0,),
     ),
     Mutant(
-        "anybody may say Go",
+        "any member may say Go",
         anybody_says_go,
         "test_circles.test_next_and_go_from_the_wrong_member_are_counted_errors",
     ),
@@ -1053,6 +1113,11 @@ MUTANTS = (
     ),
     Mutant("fences do not travel", fence_does_not_travel),
     Mutant("the view is not on top of the fence", no_view_in_fences),
+    Mutant(
+        "grants that wait for fences do not go on at a view",
+        a_view_lets_nobody_go_on,
+        "test_fences.test_grants_that_wait_for_fences_go_on_with_those_of_a_view",
+    ),
     Mutant(
         "a probe ignores waiters",
         probe_ignores_waiters,

@@ -101,7 +101,7 @@ PRESENCE = (
         "test_presence.test_a_view_heard_before_the_join_is_answered_is_seen_after_it",
     ),
     M(
-        "who is put out does not join again",
+        "a member that is put out does not join again",
         P,
         "_go_on",
         "self._again or not self.node.member",
@@ -131,7 +131,7 @@ PRESENCE = (
         "test_presence.test_a_broken_connection_is_made_anew",
     ),
     M(
-        "the node is not told of a new connection",
+        "the node does not hear of a new connection",
         P,
         "connected",
         "self.node.connected(member, line.again)",
@@ -145,7 +145,7 @@ PRESENCE = (
         "pass",
     ),
     M(
-        "nobody asks about a member that is out of touch",
+        "no member asks about one that is out of touch",
         P,
         "suspect",
         "self.look()",
@@ -205,6 +205,7 @@ PRESENCE = (
         "_look_at_clocks",
         "self.between_machines and",
         "False and",
+        "test_presence.test_a_pause_of_the_machine_shortens_the_lease",
     ),
     M(
         "the wall clock counts on one machine, too",
@@ -286,7 +287,7 @@ PRESENCE = (
         "test_presence.test_pauses_begin_anew_when_a_connection_has_lasted",
     ),
     M(
-        "who hangs up is dialled at once",
+        "a member that hangs up is dialled at once",
         P,
         "wanted",
         "if self.clock() - line.since < RETRY_AT_MOST:",
@@ -294,7 +295,7 @@ PRESENCE = (
         "test_presence.test_who_accepts_and_hangs_up_is_dialled_after_pauses_that_grow",
     ),
     M(
-        "who joins again does not say what it has seen",
+        "a member that joins again does not say what it has seen",
         P,
         "look",
         "Join(self._address, self.node.fences.number)",
@@ -326,7 +327,7 @@ PRESENCE = (
         "test_presence.test_a_join_that_took_longer_than_its_lease_is_none",
     ),
     M(
-        "who leaves tells nobody",
+        "a member that leaves notifies no other",
         P,
         "leave",
         "self._untold = set(self.node.elders)",
@@ -342,7 +343,7 @@ PRESENCE = (
         "test_presence.test_an_engine_that_tells_by_itself_is_not_asked",
     ),
     M(
-        "who was put out waits for the end of its lease",
+        "a member that was put out waits for the end of its lease",
         P,
         "_put_out",
         "self._place_free_at = -inf",
@@ -350,7 +351,7 @@ PRESENCE = (
         "test_presence.test_who_was_put_out_joins_again_at_once",
     ),
     M(
-        "an elder that is not connected is not told later",
+        "an elder that is not connected is not notified later",
         P,
         "_tell_elders",
         "self._untold = elders - up",
@@ -409,7 +410,7 @@ HOST = (
         "test_host.test_a_socket_that_cannot_be_looked_at_does_not_end_the_renewals",
     ),
     M(
-        "who is not connected is not dialled",
+        "a member that is not connected is not dialled",
         H,
         "flush",
         "self._tell(self.presence.wanted, member)",
@@ -433,7 +434,7 @@ HOST = (
         "test_host.test_a_connection_that_was_hung_up_while_it_was_dialled_is_closed",
     ),
     M(
-        "a step that failed is not told to the presence",
+        "the presence does not hear of a step that failed",
         H,
         "step",
         "self.presence.stumbled(repr(error))",
@@ -490,7 +491,7 @@ NODE = (
         "test_mail.test_all_early_batches_are_kept_in_order",
     ),
     M(
-        "who is out keeps its links",
+        "a member that is out keeps its links",
         Mail,
         "forget",
         "self._links.clear()",
@@ -514,7 +515,7 @@ NODE = (
         "test_turnstile.test_a_user_that_gives_up_before_there_is_a_view_leaves_nothing",
     ),
     M(
-        "a turn goes on after the end of the lease",
+        "a turn continues after the end of the lease",
         Turnstile,
         "_start_turns",
         "min(self._clock() + self._knobs.hand_over_time, self.deadline)",

@@ -80,7 +80,7 @@ def test_fences_belong_to_a_view_and_those_of_the_latest_count() -> None:
 def test_the_next_view_begins_above_all_that_was_reserved() -> None:
     ours = entered(7)
     ours.reserved(20)
-    assert ours.number == 19  # whoever joins again asks for a view above that
+    assert ours.number == 19  # a member that joins again asks for a view above that
     ours.hear(7, (20 << 12) - 1, 20 << 12)
     ours.enter(20)
     assert ours.next() == (20 << 12) + 1
@@ -173,6 +173,21 @@ def test_without_fences_grants_wait_and_go_on(monkeypatch: pytest.MonkeyPatch) -
     assert min(user.fence for user in waiting) > max(given)
 
 
+def test_grants_that_wait_for_fences_go_on_with_those_of_a_view() -> None:
+    """A reservation may come to nothing, because the engine knows a later view."""
+    world = World(1)
+    world[1].fences.highest = world[1].fences.limit - 1  # all are given
+    waiting = world.ask(1)
+    world[1].reserved(world.number + 10, world.number + 1)
+    world.settle()
+    assert waiting.waits
+    world.add(2)
+    world.next_view(1, 2)
+    world.show(1)
+    world.settle()
+    assert waiting.holds
+
+
 def test_the_quick_way_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     with_blocks_of(3, monkeypatch)
     world = World(1)
@@ -188,6 +203,22 @@ def test_the_quick_way_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> N
     node.reserved(world.number + 2, world.number)
     assert node.take("x", user)
     assert user.fence == taken[-1] + 1
+
+
+def test_hand_overs_end_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_blocks_of(3, monkeypatch)
+    world = World(1)
+    node = world[1]
+    users = [world.ask(1, "x", LOCK) for _ in range(10)]
+    for user in users:
+        if user.holds:
+            world.release(user)
+    given = [user.fence for user in users if not user.waits]
+    assert given == list(range(given[0], (world.number + 1) << 3))
+    assert sum(user.waits for user in users) == 3
+    node.reserved(world.number + 2, world.number)
+    world.settle()
+    assert users[7].fence == given[-1] + 1
 
 
 def test_a_reservation_from_after_the_view_counts_for_nothing(

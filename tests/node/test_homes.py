@@ -431,7 +431,7 @@ def test_a_demand_that_makes_no_sense_is_not_even_asked(
 
 
 def in_turn(name: str) -> bool:
-    """Whether it lets members in in the order in which they asked, undisturbed.
+    """Whether members enter in the order in which they asked, undisturbed.
 
     Others go by quorums, along a ring, or through a tree: the order in which members ask
     again is kept for these too, and then they do as ever.
@@ -447,8 +447,12 @@ def in_turn(name: str) -> bool:
         "banerjee-chrysanthis",
         "helary-plouzeau-raynal",
         "chaudhuri-karaata",
+        "lodha-kshemkalyani",
+        "mueller-priority",
         "ricart-agrawala-readers-writers",
+        "joung",
         "raymond-k",
+        "raynal-k-of-l",
         "srimani-reddy",
     )
 
@@ -940,6 +944,23 @@ def test_what_is_given_back_while_the_home_changes_is_given_back_to_the_next() -
     assert not world.lock(3).closing
     world.pass_time(20)
     assert world.remembers_nothing
+
+
+@pytest.mark.parametrize("users", [(3,), (3, 4)])
+def test_what_is_given_back_while_others_still_tell_is_given_back(
+    users: tuple[int, ...],
+) -> None:
+    """A member has told, and closes the name before the next home has heard of all."""
+    world = World(5, remember=2.0)
+    world.use(*users)
+    world.die(1)
+    world.still.add(5)  # and does not tell
+    world.settle()
+    world.pass_time(5)
+    world.wake(5)
+    world.settle()
+    world.pass_time(1)  # the rest is acknowledged
+    assert world.remembers_nothing and world.remote_errors == 0
 
 
 # Epochs

@@ -230,7 +230,7 @@ def test_a_member_that_is_out_has_lost_everything_and_its_waiters_stay() -> None
         world[1].release(holder)
     assert not world[1].member and waiting.waits
 
-    world.nodes[3] = world.nodes.pop(1)  # it comes back as somebody else
+    world.nodes[3] = world.nodes.pop(1)  # it comes back as another member
     world.see(2, 3)
     world.settle()
     assert other.holds and not waiting.holds

@@ -141,6 +141,16 @@ def test_what_the_engine_complains_about_while_it_renews_is_shown(alone: Alone) 
     assert alone.trouble == "views cannot be changed"
 
 
+def test_an_engine_that_fails_is_not_asked_for_fences_again_and_again(pair: Alone) -> None:
+    fences = pair.node.fences
+    fences.highest = fences.limit - 2
+    assert pair.must_act
+    pair.fences_run_low()
+    assert not pair.must_act  # it is being asked
+    pair.failed("no answer")
+    assert pair.node.wants_fences and not pair.must_act  # until the next tick
+
+
 def test_fences_that_run_low_are_reserved_before_a_renewal(pair: Alone) -> None:
     """Only a view that is read after that shows that they may be used."""
     fences = pair.node.fences
@@ -231,7 +241,7 @@ def test_who_is_out_joins_again_in_a_later_view(alone: Alone) -> None:
 
 
 def test_who_has_lost_something_leaves_its_users_time_to_stop(alone: Alone) -> None:
-    """Whoever joins gives up its former place, and what was held there is free."""
+    """A process that joins gives up its former place, and what was held there is free."""
     alone.hold()
     alone.pass_time(LEASE - MARGIN)
     alone.failed("out of reach")
@@ -411,6 +421,17 @@ def test_an_elder_that_is_not_connected_is_told_once_it_is() -> None:
     presence.disconnected(OTHER)
     presence.connected(OTHER)
     assert presence.got(PassOn) == []
+
+
+def test_one_that_is_still_awaited_is_told_of_the_view() -> None:
+    """Its engine may fail it, and it cannot answer before it has seen the view."""
+    presence = Alone()
+    presence.joined(view(10, ME, OTHER, THIRD), ME, presence.ends, LEASE)
+    presence.wanted(OTHER)
+    presence.connected(OTHER)
+    assert presence.got(PassOn) == []
+    presence.pass_time(POLL)
+    assert presence.got(PassOn) == [PassOn(OTHER, view(10, ME, OTHER, THIRD))]
 
 
 def test_who_joins_tells_nobody() -> None:

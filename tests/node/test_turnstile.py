@@ -461,6 +461,18 @@ def test_a_probe_counts_permits() -> None:
     assert third.busy is True and third.waits
 
 
+def test_a_lock_is_not_put_back_quickly_after_the_lease() -> None:
+    world = World(1, hand_over_time=inf)
+    node = world[1]
+    node.renewed(10.0)
+    world.release(world.get(1))
+    assert node.take("x", user := User(LOCK))
+    world.now = 11.0
+    assert not node.put_back(user)
+    assert not node.check_lease()
+    assert user.told == ["lost"]
+
+
 # Asking again
 
 
@@ -470,10 +482,10 @@ def test_a_node_asks_again_only_a_turn_later() -> None:
     world.use(1, 2)
     first, second = world.ask(1), world.ask(1)
     world.settle()
-    other = world.ask(2)
-    world.carry()
+    other = world.ask(2)  # its request is still under way when the first one releases
     world.release(first)
     assert second.waits
+    world.carry()
     world[1].turn()
     world.carry()
     assert other.holds and second.waits

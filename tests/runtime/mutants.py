@@ -44,6 +44,7 @@ class Mutant(NamedTuple):
 
 
 CODEC, CONNECTION = "runtime/codec.py", "runtime/connection.py"
+LENDING = "runtime/lending.py"
 TRANSPORT, DOOR, LISTENING = (
     "runtime/transport.py",
     "runtime/door.py",
@@ -63,7 +64,105 @@ AT_DOOR = "tests/runtime/test_door.py tests/runtime/test_strangers.py"
 IN_LINKS, IN_MAIL = "tests/node/test_links.py", "tests/node/test_mail.py"
 IN_FENCES = "tests/node/test_fences.py"
 
+IN_LENDING = "tests/runtime/test_lending.py"
+
 MUTANTS = (
+    # lending
+    Mutant(
+        "a blocked loop keeps what it was lent",
+        LENDING,
+        "if self._blocked or self._visits",
+        "if self._visits",
+        IN_LENDING,
+    ),
+    Mutant(
+        "what has just come is taken back at once",
+        LENDING,
+        "waiting and self._waiting",
+        "waiting",
+        IN_LENDING,
+    ),
+    Mutant(
+        "what was taken back from a blocked loop is lent to it again",
+        LENDING,
+        " or self._blocked or ",
+        " or ",
+        IN_LENDING,
+    ),
+    Mutant(
+        "a loop that was blocked is lent nothing any more",
+        LENDING,
+        "        self._blocked = False\n        if loan",
+        "        if loan",
+        IN_LENDING,
+    ),
+    Mutant(
+        "what is lent stays lent though nothing comes",
+        LENDING,
+        " or self._visits >= QUIET",
+        "",
+        IN_LENDING,
+    ),
+    Mutant(
+        "a loop that was blocked reads what was taken back",
+        LENDING,
+        """            if loan.over:
+                return
+            self._hearings""",
+        """            self._hearings""",
+        IN_LENDING,
+    ),
+    Mutant(
+        "what failed in the tasks' loop is forgotten",
+        LENDING,
+        "                self._soon(self._broken, loan)\n",
+        "",
+        IN_LENDING,
+    ),
+    Mutant(
+        "Ctrl-C is swallowed",
+        LENDING,
+        """                if not isinstance(error, RemoteError):
+                    raise
+""",
+        "",
+        IN_LENDING,
+    ),
+    Mutant(
+        "a member that hangs up is read for ever",
+        LENDING,
+        "                self._soon(self._take_back, loan)\n",
+        "",
+        IN_LENDING,
+    ),
+    Mutant(
+        "what was taken back is not read",
+        CONNECTION,
+        "            self._transport.resume_reading()\n",
+        "            pass\n",
+        IN_LENDING,
+    ),
+    Mutant(
+        "both threads read what is lent",
+        CONNECTION,
+        "        self._transport.pause_reading()\n",
+        "",
+        IN_LENDING,
+    ),
+    Mutant(
+        "a loan keeps its descriptor",
+        LENDING,
+        "                os.close(number)\n",
+        "                pass\n",
+        IN_LENDING,
+    ),
+    Mutant(
+        "a forked child keeps the parent's connections",
+        LENDING,
+        "            give_up_descriptor(loan.descriptor)\n",
+        "            pass\n",
+        IN_LENDING,
+    ),
     # codec, wire
     Mutant(
         "tags are positions in a union",
@@ -430,7 +529,7 @@ MUTANTS = (
         IN_FENCES,
     ),
     Mutant(
-        "whoever joins again may get a number that was reserved",
+        "a member that joins again may get a number that was reserved",
         FENCES,
         "(self.limit >> COUNT_BITS) - 1)",
         "(self.highest >> COUNT_BITS) - 1)",

@@ -110,7 +110,7 @@ async def serial_of(listener: Greeter, context: ssl.SSLContext) -> str:
 
 
 def nobody_with(ca: Path) -> ssl.SSLContext:
-    """Who trusts the cluster, and has nothing to show."""
+    """A client that trusts the cluster, and has no certificate."""
     return ssl.create_default_context(cafile=ca)
 
 
@@ -121,7 +121,7 @@ class LongAgo(datetime):
         return cls.fromtimestamp(past.timestamp(), tz)
 
 
-# Who gets in
+# Which clients are admitted
 
 
 @on_each_loop
@@ -180,8 +180,8 @@ async def test_who_dials_a_host_talks_to_that_host(place: Path) -> None:
             with pytest.raises(ssl.SSLCertVerificationError, match=r"mismatch|not valid"):
                 async with dialled(listener, dialler, wrong):
                     pass
-        anybody = client_context(files(place, "db2"), check_hostname=False)
-        assert await greeting(listener, anybody, "db2") == b"welcome\n"
+        without = client_context(files(place, "db2"), check_hostname=False)
+        assert await greeting(listener, without, "db2") == b"welcome\n"
 
 
 @on_each_loop
@@ -213,7 +213,7 @@ class Kind:
     what: str
     own: str  # what its owner is told when it starts
     client: bool = False  # whether a member lets a process in that shows it
-    server: str = "certificate is not to be trusted"  # what a member that dials it says
+    server: str = "certificate is not trusted"  # what a member that dials it says
     names: tuple[str, ...] = (NAME, "127.0.0.1")
     since: timedelta = -timedelta(days=5)
     until: timedelta = timedelta(days=9)

@@ -145,7 +145,7 @@ def beginning_of_tls() -> bytes:
 HELLO = beginning_of_tls()
 
 
-# Who goes first
+# Which connections are closed first
 
 
 def waiting(*callers: tuple[Prospects, str]) -> tuple[Door, list[Connection]]:

@@ -60,7 +60,7 @@ async def test_who_cannot_be_reached_is_asked_about_unless_we_are_told(
 async def test_a_step_that_ends_in_the_middle_is_followed_by_a_fresh_start(
     cluster: str,
 ) -> None:
-    """Who holds something is told, others go on, and we are in again."""
+    """Holders are notified, others continue, and we are in again."""
     faults: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
     async with peerlock.join(cluster) as node, peerlock.join(cluster) as other:

@@ -1,4 +1,4 @@
-"""Whoever comes to a member's socket and is no member does no harm to locks in use."""
+"""A stranger that comes to a member's socket does no harm to locks in use."""
 
 import asyncio
 import os
@@ -223,10 +223,10 @@ async def test_thousands_of_connections_are_borne(
         await until(lambda: len(node.host.door) <= MOST)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @on_each_loop
 async def test_another_user_is_not_heard(cluster: str) -> None:
-    """Although he has got into the directory."""
+    """Although it has got into the directory."""
     async with in_use(cluster) as node:
         folder = Path(node.host.address).parent
         folder.chmod(0o755)

@@ -186,7 +186,7 @@ async def test_whoever_is_no_member_may_ask_if_he_can_show_who_he_is(
 
 @on_each_loop
 async def test_what_is_lost_is_told(url: str, reach: Reach, server: Server) -> None:
-    """Somebody removes a member; it learns that, and comes back as another."""
+    """An operator removes a member; it learns that, and comes back as another."""
     async with nodes(url, reach, reach) as (a, b):
         grant = await a.lock("x").acquire()
         me = a.host.node.me
@@ -299,7 +299,7 @@ async def test_one_may_be_reached_by_another_address(url: str, reach: Reach) -> 
                     pass
 
 
-# What must be asked for by name, and what makes no sense
+# What must be asked for by name, and what is invalid
 
 
 def test_nobody_is_insecure_by_accident(
@@ -463,7 +463,7 @@ async def test_strangers_hear_nothing(
 @pytest.mark.parametrize(
     ("who", "text"),
     [
-        ("foreign", "certificate is not to be trusted|does not trust our certificate"),
+        ("foreign", "certificate is not trusted|does not trust our certificate"),
         ("insecure", "it has closed the connection"),
     ],
 )
@@ -573,7 +573,7 @@ async def test_certificates_and_authorities_are_replaced_while_locks_are_used(
         assert a.host.node.view == b.host.node.view
 
 
-# Who says nothing, or too much
+# Peers that say nothing, or too much
 
 
 @pytest.fixture
@@ -628,7 +628,7 @@ async def test_the_kernel_looks_after_silent_peers(url: str, reach: Reach) -> No
 
 
 def trusted(reach: Reach) -> ssl.SSLContext | None:
-    """Somebody whom members let in, if certificates are what they want to see."""
+    """A client that members admit, if certificates are what they ask for."""
     if reach.certificates is None:
         return None
     return client_context(Files.of_host(Path(reach.certificates), "127.0.0.1"))

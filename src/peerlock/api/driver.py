@@ -6,9 +6,11 @@
   while the event loop of the tasks is blocked.  But that loop sends what it can by itself,
   and takes its own turns, since waking the other thread takes longer than all else that a
   lock takes which is here and free:
-    - when members have sent something that was not read yet, the node's thread takes it;
-    - as long as turns are due again and again, the node's thread patrols, and sees to one
-      that is still due when it comes by again: the loop is blocked.
+    - connections on which members send often are lent to that loop (`lending`);
+    - when members have sent something on another one that was not read yet, the node's
+      thread takes the turn;
+    - as long as turns are due again and again, or connections are lent, the node's thread
+      patrols, and sees to what is still there when it comes by again: the loop is blocked.
   `beat` says what a loop loses that does not answer for long.
 - `InLoop`: for tasks, without a thread: the node answers when the tasks' loop does.
 """
@@ -26,13 +28,11 @@ from peerlock.api.beat import Beat
 from peerlock.api.errors import ClusterError, NotOurs
 from peerlock.api.loops import new_event_loop
 from peerlock.runtime.arrivals import Arrivals
+from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import Host
+from peerlock.runtime.lending import PATROL, Lending
 
 T = TypeVar("T")
-
-# Seconds.  A message makes the node's thread take a turn that is late (`Host`); the patrol
-# is for locks that are given back without having been asked for here.
-PATROL = 0.004
 
 ENDING: set[Future[None]] = set()  # a loop does not keep its tasks
 
@@ -44,6 +44,8 @@ class Driver:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.guard = host.guard
+        self.take = host.node.take
+        self.put_back = host.node.put_back
         self._ended: Future[None] | None = None
 
     def do(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -155,6 +157,10 @@ class BesideLoop(OwnThread):
             raise ClusterError("a node joins once; peerlock.join() makes another")
         self.tasks_loop = asyncio.get_running_loop()
         self._arrivals = self.host.arrivals = Arrivals(self.guard)
+        self._arrivals.on_heard = self._came
+        self._lending = self.host.lending = Lending(
+            self.guard, self._arrivals, self.tasks_loop, self.soon, self._after_batch
+        )
         self.begin()
         self.loop.set_exception_handler(self._report)
         try:
@@ -197,23 +203,45 @@ class BesideLoop(OwnThread):
         with self.guard:
             if not host.turn_is_due:  # any more
                 return
-            unheard = self._arrivals.are_there()
+            heard = self._lending.hear_all(self._arrivals.waiting())
+            unheard = self._arrivals.reading or not heard
             host.turn_is_due = unheard
         if unheard:
             self.soon(self.loop.call_soon, host.turn)  # when the other loop has read it
             return
         host.step(node.turn)
-        if node.wants_fences:
-            self.soon(host.flush)
+        self._after_batch()
+
+    def _after_batch(self) -> None:
+        """What follows from what this loop has read."""
+        node = self.host.node
+        if node.waits_for_view or not node.member:
+            self.soon(self.host.follow_batch)
         self.after_step()
 
-    def _patrol(self) -> None:
+    # In the node's thread
+
+    def _came(self, connection: Connection) -> None:
+        if self._lending.came(connection) and self._must_patrol():
+            self._patrol()
+
+    def _must_patrol(self) -> bool:
+        """Whether to begin."""
         with self.guard:
-            self._patrolling = self._turns != self._seen
+            begins, self._patrolling = not self._patrolling, True
+        return begins
+
+    def _patrol(self) -> None:
+        """A message makes this thread take a turn that is late (`Host`); here it looks for
+        locks that are given back without having been asked for."""
+        again = self._lending.patrol()
+        with self.guard:
+            stuck = self._turns == self._seen
             self._seen = self._turns
+            self._patrolling = bool(again) or not stuck
         if self._patrolling:
-            self.loop.call_later(PATROL, self._patrol)
-        elif self.host.turn_is_due:
+            self.loop.call_later(again or PATROL, self._patrol)
+        if stuck and self.host.turn_is_due:
             self.host.turn()
 
 

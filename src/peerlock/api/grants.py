@@ -14,7 +14,10 @@ from peerlock.node.locks import State, Waiter
 from peerlock.node.terms import Demand
 
 if TYPE_CHECKING:
+    import threading
+
     from peerlock.api.driver import Driver
+    from peerlock.node.node import Node
     from peerlock.runtime.host import Host
 
 # How long a caller that does not want to wait waits for a lock that seems free, before it
@@ -147,12 +150,7 @@ class Handle(Public):
         "__weakref__",
         "_demand",
         "_driver",
-        "_guard",
-        "_host",
         "_name",
-        "_pure",
-        "_put_back",
-        "_take",
         "_timeout",
     )
 
@@ -163,16 +161,25 @@ class Handle(Public):
         self._demand = demand
         self._timeout = plain_timeout(timeout)
         self._driver = driver
-        self._host = driver.host
-        self._pure = driver.host.node
-        self._guard = driver.guard
-        self._take = self._pure.take
-        self._put_back = self._pure.put_back
 
     @property
     def name(self) -> str:
         """The name of the lock."""
         return self._name
+
+    # What the driver has; the fast paths look there themselves
+
+    @property
+    def _host(self) -> Host:
+        return self._driver.host
+
+    @property
+    def _pure(self) -> Node:
+        return self._driver.host.node
+
+    @property
+    def _guard(self) -> threading.RLock:
+        return self._driver.guard
 
     # For grants
 

@@ -45,7 +45,7 @@ class Reach:
 USUAL = Reach()
 
 
-def meet(
+def rendezvous(
     cluster: str | None, lease: float | None, reach: Reach
 ) -> tuple[Engine, Transport]:
     engine = engine_for(cluster, lease)

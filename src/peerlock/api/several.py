@@ -38,7 +38,7 @@ class Several:
         self, names: tuple[str | bytes, ...], timeout: float | None = None
     ) -> None:
         self.names = tuple(map(plain_name, names))
-        self.timeout = plain_timeout(timeout)
+        self._timeout = plain_timeout(timeout)
         self.in_order = sorted(self.names)
         if not names:
             raise UsageError("missing lock names: node.locks('a', 'b')")
@@ -49,14 +49,14 @@ class Several:
     def __repr__(self) -> str:
         return f"<peerlock locks {', '.join(map(repr, self.names))}>"
 
-    def left(self, began: float) -> float | None:
+    def _left(self, began: float) -> float | None:
         """Seconds for those that are not acquired yet."""
-        if self.timeout is None:
+        if self._timeout is None:
             return None
-        return max(0.0, self.timeout - (time.monotonic() - began))
+        return max(0.0, self._timeout - (time.monotonic() - began))
 
-    def too_late(self, name: str) -> Timeout:
-        return Timeout(f"could not acquire {name!r} within {self.timeout:g} s")
+    def _too_late(self, name: str) -> Timeout:
+        return Timeout(f"could not acquire {name!r} within {self._timeout:g} s")
 
 
 class Locks(Several, Generic[G]):
@@ -78,11 +78,11 @@ class Locks(Several, Generic[G]):
         grants: dict[str, G] = {}
         async with stack:
             for name in self.in_order:
-                lock = self._handle(name, self.left(began))
+                lock = self._handle(name, self._left(began))
                 try:
                     grants[name] = await stack.enter_async_context(lock)
                 except Timeout:
-                    raise self.too_late(name) from None
+                    raise self._too_late(name) from None
             must_be_held(grants.values())
             self._entered.append((asyncio.current_task(), stack.pop_all()))
         return tuple(grants[name] for name in self.names)
@@ -116,11 +116,11 @@ class BlockingLocks(Several, Generic[G]):
         grants: dict[str, G] = {}
         with stack:
             for name in self.in_order:
-                lock = self._handle(name, self.left(began))
+                lock = self._handle(name, self._left(began))
                 try:
                     grants[name] = stack.enter_context(lock)
                 except Timeout:
-                    raise self.too_late(name) from None
+                    raise self._too_late(name) from None
             must_be_held(grants.values())
             self._entered.append((threading.current_thread(), stack.pop_all()))
         return tuple(grants[name] for name in self.names)

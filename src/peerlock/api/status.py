@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peerlock.api.meeting import USUAL, Reach, meet
+from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.core.errors import UsageError
 from peerlock.membership.place import chosen
 from peerlock.node.locks import Waiter
@@ -153,7 +153,7 @@ def labelled(user: Waiter) -> dict[str, str]:
 
 async def survey(cluster: str | None = None, reach: Reach = USUAL) -> dict[str, Any]:
     """Ask every member, without joining: members, locks, holders, waiters."""
-    engine, transport = meet(cluster, None, reach)
+    engine, transport = rendezvous(cluster, None, reach)
     try:
         view = await engine.read()
         questions = (answer_of(m, engine.cluster, transport) for m in view.members)

@@ -119,11 +119,12 @@ class Lock(grants.Handle):
         return any(user.state is State.HOLDING for user in held)
 
     async def __aenter__(self) -> Grant:
-        user = User(self._twin, current_task(self._driver.tasks_loop))
-        guard = self._guard
+        driver = self._driver
+        user = User(self._twin, current_task(driver.tasks_loop))
+        guard = driver.guard
         try:  # like `with`, in half the time
             guard.acquire()
-            taken = self._take(self._name, user)
+            taken = driver.take(self._name, user)
         finally:
             guard.release()
         if not taken:
@@ -149,10 +150,11 @@ class Lock(grants.Handle):
                 if error is None:
                     raise
                 return
-        guard = self._guard
+        driver = self._driver
+        guard = driver.guard
         try:  # like `with`, in half the time
             guard.acquire()
-            put_back = self._put_back(user)
+            put_back = driver.put_back(user)
         finally:
             guard.release()
         if put_back:
@@ -222,9 +224,10 @@ class Lock(grants.Handle):
     # Inside
 
     async def _acquire(self, timeout: float | None, probe: bool = False) -> Grant:
-        user = User(self._twin, current_task(self._driver.tasks_loop))
-        with self._guard:
-            taken = self._take(self._name, user)
+        driver = self._driver
+        user = User(self._twin, current_task(driver.tasks_loop))
+        with driver.guard:
+            taken = driver.take(self._name, user)
         if not taken:
             await self._wait(user, timeout, probe)
         self._acquired.append(user)
@@ -262,8 +265,9 @@ class Lock(grants.Handle):
         return user.until_settled()
 
     def _release(self, user: User) -> None:
-        with self._guard:
-            put_back = self._put_back(user)
+        driver = self._driver
+        with driver.guard:
+            put_back = driver.put_back(user)
         if put_back:
             user.over()
             return

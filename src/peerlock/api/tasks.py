@@ -16,7 +16,7 @@ from peerlock.api.driver import BesideLoop, InLoop
 from peerlock.api.forks import mind_forks
 from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
-from peerlock.api.meeting import USUAL, Reach, meet
+from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.api.names import asked_for, leadership, must_have_permits
 from peerlock.api.reentrant import TaskLock
 from peerlock.api.several import Locks
@@ -76,7 +76,8 @@ class LockNode(Public):
     ) -> Lock:
         """A lock with at most one holder in the cluster.
 
-        shared: several readers may hold it.  reentrant: its owner may acquire it again.
+        shared: several readers may hold it
+        reentrant: its owner may acquire it again
         """
         kind = TaskLock if reentrant else Lock
         wanted = asked_for(name, algorithm, 0, shared)
@@ -205,7 +206,7 @@ def join(
     label: what `status` shows for this process; by default host, process id and program.
     """
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    engine, transport = meet(cluster, lease, reach)
+    engine, transport = rendezvous(cluster, lease, reach)
     host = Host(engine, transport, knobs, partial(describe, label=plain_label(label)))
     driver = BesideLoop(host) if thread else InLoop(host)
     return LockNode(driver, Survey(cluster, reach))

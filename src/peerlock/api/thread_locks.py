@@ -205,7 +205,8 @@ class Lock(grants.Handle):
 
     def _acquire(self, user: User, timeout: float) -> bool:
         """Within this many seconds; -1: without limit, 0: only if it is free."""
-        taken = self._host.step(self._take, self._name, user)
+        driver = self._driver
+        taken = driver.host.step(driver.take, self._name, user)
         if not taken and not self._wait(user, timeout):
             self._withdraw(user)
             return False
@@ -251,7 +252,7 @@ class Lock(grants.Handle):
 
     def _release(self, user: User | None) -> None:
         try:
-            kept, quick = self._host.step(self._give_back_last, user)
+            kept, quick = self._driver.host.step(self._give_back_last, user)
         except NotHeld:
             must_not_be_in_a_step()  # of another node, which would take it for its own
             raise
@@ -266,7 +267,7 @@ class Lock(grants.Handle):
         user = user or self._last()
         if user in self._held:
             self._held.remove(user)
-        quick = self._put_back(user)
+        quick = self._driver.put_back(user)
         return quick or self._give_back(user), quick
 
     def _last(self) -> User:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import ParamSpec, TypeVar
 
 from peerlock.api.driver import OwnThread
@@ -21,7 +21,7 @@ from peerlock.api.errors import Deadlock
 from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
-from peerlock.api.meeting import USUAL, Reach, meet
+from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.api.names import asked_for, leadership, must_have_permits
 from peerlock.api.reentrant import ThreadLock
 from peerlock.api.several import BlockingLocks
@@ -82,7 +82,8 @@ class LockNode(Public):
     ) -> Lock:
         """A lock with at most one holder in the cluster.
 
-        shared: several readers may hold it.  reentrant: its owner may acquire it again.
+        shared: several readers may hold it
+        reentrant: its owner may acquire it again
         """
         kind = ThreadLock if reentrant else Lock
         return kind(self, *asked_for(name, algorithm, 0, shared), timeout)
@@ -127,6 +128,8 @@ class LockNode(Public):
         def decorate(function: Callable[P, T]) -> Callable[P, T]:
             if iscoroutinefunction(function):
                 raise UsageError("decorate a function, or use peerlock.join()")
+            if isgeneratorfunction(function) or isasyncgenfunction(function):
+                raise UsageError("a generator runs after its call: lock inside it")
 
             @wraps(function)
             def holding(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -189,6 +192,6 @@ def join(
 ) -> LockNode:
     """Join a cluster, before it returns; the arguments are those of peerlock.join()."""
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
-    engine, transport = meet(cluster, lease, reach)
+    engine, transport = rendezvous(cluster, lease, reach)
     host = Host(engine, transport, knobs, partial(describe, label=plain_label(label)))
     return LockNode(host, Survey(cluster, reach))

@@ -29,19 +29,28 @@ class Gone(ClusterError):
 
 
 class Joined(NamedTuple):
-    view: View
-    me: MemberId
-    deadline: float  # of our lease, on our monotonic clock
+    """What `join` returns."""
+
+    view: View  # with the new member
+    me: MemberId  # the new member
+    deadline: float  # of its lease, on its own clock
 
 
 class Renewed(NamedTuple):
-    view: View
-    deadline: float  # -inf: this member was removed
+    """What `renew` returns."""
+
+    view: View  # the newest
+    deadline: float  # of the lease; -inf: this member was removed
     changed: bool  # this transaction has removed a member
     trouble: ClusterError | None = None  # still a member, but the view cannot be changed
 
 
 class Engine(Protocol):
+    """Keeps the members of a cluster: a protocol, from which nothing is inherited.
+
+    Calls come one at a time, from one event loop.
+    """
+
     cluster: str  # the identity of the cluster, which only its members know
     lease: float | None  # for how long a member may be silent; None: as long as it lives
 
@@ -101,4 +110,7 @@ class BetweenMachines(Protocol):
 
     @property
     def near(self) -> tuple[tuple[str, int], ...]:
-        """Hosts and ports that all members reach; and by what we reach them, they us."""
+        """Hosts and ports that all members reach.
+
+        The address of this host on the way to them is the one that it advertises.
+        """

@@ -423,15 +423,15 @@ def refusal(code: int, text: str, address: EtcdAddress) -> str:
 
 def reason(trouble: Exception, tls: bool) -> str:
     if isinstance(trouble, ssl.SSLCertVerificationError):
-        return f"its certificate is not to be trusted: {trouble.verify_message}"
+        return f"its certificate is not trusted: {trouble.verify_message}"
     if isinstance(trouble, ssl.SSLError):
         if "CERTIFICATE_REQUIRED" in str(trouble) or "ALERT" in str(trouble):
-            return "it wants a certificate of ours that it trusts: ?cert=FILE&key=FILE"
+            return "it requires a client certificate that it trusts: ?cert=FILE&key=FILE"
         return f"TLS fails: {trouble.reason or trouble}; does it speak TLS there?"
     if isinstance(trouble, socket.gaierror):
-        return "there is no host of that name"
+        return "the host name is unknown"
     if isinstance(trouble, ConnectionRefusedError):
-        return "nobody listens there"
+        return "no process listens there"
     if isinstance(trouble, TimeoutError):
         return "it did not answer in time"
     if isinstance(trouble, ConnectionError | h11.RemoteProtocolError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -43,10 +44,19 @@ def engine_for(url: str | None, lease: float | None) -> Engine:
     if engine := engine_of_others(url, lease):
         return engine
     raise UsageError(
-        f"invalid cluster {url!r}: use sqlite:///path/to/file, etcd://host:2379/name, "
-        "postgresql://user@host/database?cluster=name, or memory://name for nodes in one "
-        "process"
+        f"invalid cluster {without_password(url)!r}: use sqlite:///path/to/file, "
+        "etcd://host:2379/name, postgresql://user@host/database?cluster=name, or "
+        "memory://name for nodes in one process"
     )
+
+
+def without_password(url: str) -> str:
+    """For an error, which may be logged."""
+    scheme, _, rest = url.partition("://")
+    user, at, place = rest.rpartition("@")
+    if not at or ":" not in user:
+        return url
+    return f"{scheme}://{user.partition(':')[0]}:…@{place}"
 
 
 def engine_of_others(url: str, lease: float | None) -> Engine | None:
@@ -57,8 +67,12 @@ def engine_of_others(url: str, lease: float | None) -> Engine | None:
     from importlib.metadata import entry_points  # slow to load, and rarely needed
 
     for point in entry_points(group=ENGINES, name=scheme):
-        engine: Engine = point.load()(url, lease)
-        return engine
+        try:
+            made: Callable[[str, float | None], Engine] = point.load()
+        except (ImportError, AttributeError) as error:
+            why = f"cannot load {point.value} for {scheme}://: {error}"
+            raise ClusterError(why) from error
+        return made(url, lease)
     return None
 
 

@@ -17,9 +17,9 @@ renewal that comes before is seen by it; one that comes after finds that the mem
 and says with each question how late it can be in the server, at most.  A server whose clock
 is later than that puts no member out.  If the clock was set forward, the member takes part
 in putting out only after the longest lease: by then every living member has renewed on the
-new time.  If it was set back, the deadlines are brought back, too.  What this does not
-cover: a process that joins right after the clock was set forward, before the others have
-renewed.
+new time.  If it was set back, the deadlines are brought back, too, and so is the time
+before which no process joins.  What this does not cover: a process that joins right after
+the clock was set forward, before the others have renewed.
 
 **Changes are heard of** by `LISTEN`: in the first WATCHERS members, a notification leads to
 a question for the view; all others see a change when they renew.  If

@@ -190,10 +190,12 @@ BEGIN
     IF EXISTS (SELECT FROM peerlock.members WHERE cluster = of AND token = own) THEN
         RETURN peerlock.state(of, own);  -- this is a question that was asked before
     END IF;
-    IF c.server <> here THEN
-        quiet := greatest(c.longest, seconds);
+    quiet := greatest(c.longest, seconds);
+    IF c.server <> here  -- or the clock was set back meanwhile
+       OR c.quiet_until > clock_timestamp() + quiet * interval '1 second' THEN
         UPDATE peerlock.clusters
-        SET server = here, quiet_until = clock_timestamp() + quiet * interval '1 second'
+        SET server = here, longest = quiet,
+            quiet_until = clock_timestamp() + quiet * interval '1 second'
         WHERE name = of;
         RETURN peerlock.state(of, own, quiet);
     ELSIF c.quiet_until > clock_timestamp() THEN

@@ -15,13 +15,18 @@ terms of the name; only then are its peers made.  The rules of a member:
   the first in this order and to the next (`Next`), and the first says so to the next as
   well: a member requests when it has received both.  Links keep their order.  So its
   request comes after the one before it both at the first, where an algorithm with a token
-  or a coordinator starts, and in its own clock.  In the same way the first and the last say
-  that all members may request (`Go`).
+  or a coordinator starts, and in its own clock.  In the same way the first and the last
+  that has requested say that all members may request (`Go`).  A member that has nothing to
+  request in its turn knows of the one before, but what it says shows that to nobody's
+  clock: so it hands its turn back to the last that has requested, which calls the next.
 - **Requests while the circle is formed.**  The first user that comes while the circle is
   formed has a place in the order, too: the member answers the home once more (`Formed`).
+- **Asking more than once.**  Requests to a home are repeated if the home has changed, so
+  one that was refused may be admitted later.  A member that does not want to be in says so
+  (`Close`).
 - **A new home** asks which names the member has open (`Tell`).  If the member has seen
   other elders than the home, it says so (`Stale`), and the home asks again when it has seen
-  the member's view.  Requests to a home are repeated if the home has changed.
+  the member's view.
 - **Closing.**  A name that has not been used here for a while is given back.
 """
 
@@ -36,7 +41,7 @@ from peerlock.node.knobs import Knobs
 from peerlock.node.locks import (
     NOBODY,
     OPEN,
-    Lock,
+    NamedLock,
     Stage,
     State,
     Wires,
@@ -47,7 +52,7 @@ from peerlock.node.locks import (
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import Succession
-from peerlock.node.terms import Demand, Terms, must_make_sense, same
+from peerlock.node.terms import Demand, Terms, same, validate_terms
 from peerlock.node.views import MemberId
 from peerlock.node.wire import (
     Close,
@@ -91,7 +96,7 @@ class Circles:
         knobs: Knobs,
         statistics: Counts,
     ) -> None:
-        self.locks: dict[str, Lock] = {}
+        self.locks: dict[str, NamedLock] = {}
         self.turnstile: Turnstile  # which is made after us
         self.view = 0
         self._mail = mail
@@ -102,29 +107,29 @@ class Circles:
         self._statistics = statistics
         # Those that wait for a word of their home, and what was asked for; None: the next
         # epoch.
-        self._asked: dict[Lock, Demand | None] = {}
-        self._idle: dict[Lock, None] = {}  # not used since they were put here
-        self._idle_for_longer: dict[Lock, None] = {}
+        self._asked: dict[NamedLock, Demand | None] = {}
+        self._idle: dict[NamedLock, None] = {}  # not used since they were put here
+        self._idle_for_longer: dict[NamedLock, None] = {}
         self._swept = clock()
 
     # Names
 
-    def lock(self, name: str) -> Lock:
+    def lock(self, name: str) -> NamedLock:
         lock = self.locks.get(name)
         if lock is None:
             if len(self.locks) >= self._knobs.remembered and self._idle:
                 self.sweep()
                 self.sweep()
-            lock = self.locks[name] = Lock(name)
+            lock = self.locks[name] = NamedLock(name)
         return lock
 
-    def forget_if_unused(self, lock: Lock) -> None:
+    def forget_if_unused(self, lock: NamedLock) -> None:
         if lock.stage is Stage.SHUT and lock.unused:
             self.locks.pop(lock.name, None)
             self._asked.pop(lock, None)
             self._idle.pop(lock, None)
 
-    def rest(self, lock: Lock, used: bool) -> None:
+    def rest(self, lock: NamedLock, used: bool) -> None:
         """No user here uses it, for now.  If it was not used until just now, it has
         rested since it was: other members may have formed its circle anew many times
         meanwhile."""
@@ -143,7 +148,7 @@ class Circles:
         if self._clock() - self._swept >= self._knobs.remember:
             self.sweep()
 
-    def _close(self, lock: Lock) -> None:
+    def _close(self, lock: NamedLock) -> None:
         self._post(
             self._succession.home(lock.name), Close(self.view, lock.name, lock.epoch)
         )
@@ -165,26 +170,26 @@ class Circles:
 
     # Opening
 
-    def open(self, lock: Lock, wanted: Demand) -> None:
+    def open(self, lock: NamedLock, wanted: Demand) -> None:
         lock.stage = Stage.OPENING
         self._ask_home(lock, wanted)
 
-    def switch(self, lock: Lock, wanted: Demand) -> None:
+    def switch(self, lock: NamedLock, wanted: Demand) -> None:
         """A reader came to a name whose algorithm has none."""
         lock.switching = True
         self._ask_home(lock, wanted)
 
-    def _ask_home(self, lock: Lock, wanted: Demand) -> None:
+    def _ask_home(self, lock: NamedLock, wanted: Demand) -> None:
         self._asked[lock] = wanted
         home = self._succession.home(lock.name)
         self._post(home, Open(self.view, lock.name, wanted, self._waited(lock)))
 
-    def wait(self, lock: Lock) -> None:
+    def wait(self, lock: NamedLock) -> None:
         """A user has come while the circle is formed."""
         if len(lock.waiters) == 1:
             self._answer(self._succession.home(lock.name), lock)
 
-    def _waited(self, lock: Lock) -> float:
+    def _waited(self, lock: NamedLock) -> float:
         """By the first waiter here; below 0: there is none."""
         if not lock.waiters:
             return -1.0
@@ -195,14 +200,17 @@ class Circles:
         if not self._counts(sender, name, epoch):
             return
         lock = self.locks.get(name)
-        if lock is None or lock.stage not in (Stage.OPENING, Stage.HALTED):
-            raise RemoteError(f"{sender} opens what we do not want")
+        if lock is None or lock.stage is Stage.SHUT:  # we have asked more than once
+            self._post(sender, Close(self.view, name, epoch))
+            return
+        if lock.stage is OPEN:
+            raise RemoteError(f"{sender} opens a name that is open already")
         if epoch < lock.forming or epoch <= lock.epoch:
             raise RemoteError(f"{sender} opens an epoch that is over")
         circle = circle_of(message.circle)
         if self._mail.me not in circle.ranks or len(circle.ranks) < len(circle):
-            raise RemoteError(f"{sender} opens {name!r} for others than us")
-        must_make_sense(terms, len(circle))
+            raise RemoteError(f"{sender} opens {name!r} without this member")
+        validate_terms(terms, len(circle))
         self._asked.pop(lock, None)
         lock.halt()
         lock.stage, lock.epoch, lock.circle = OPEN, epoch, circle
@@ -220,9 +228,10 @@ class Circles:
         self.turnstile.opened(lock)
 
     def receive_refused(self, sender: MemberId, message: Refused) -> None:
-        if not self._is_home(sender, message.name):
-            return
-        lock = self.locks.get(message.name)
+        name = message.name
+        if not self._is_home(sender, name) or message.view < self._succession.floor(name):
+            return  # we have asked again since
+        lock = self.locks.get(name)
         if lock is None or self._asked.get(lock) != message.demand:
             return  # we have asked twice, as its home has changed
         self._asked.pop(lock, None)
@@ -258,7 +267,7 @@ class Circles:
         self._asked[lock] = None
         self._answer(sender, lock)
 
-    def _answer(self, home: MemberId, lock: Lock) -> None:
+    def _answer(self, home: MemberId, lock: NamedLock) -> None:
         """How things stand here, in the circle that is being formed."""
         holds, waited = bool(lock.holders), self._waited(lock)
         self._post(home, Formed(self.view, lock.name, lock.forming, True, holds, waited))
@@ -297,7 +306,7 @@ class Circles:
             self._post(sender, Stale(self.view, "", self.view))
             return
         if sender not in elders:
-            raise RemoteError(f"{sender} is nobody's home")
+            raise RemoteError(f"{sender} is not the home of any name")
         taken = [
             lock
             for lock in self.locks.values()
@@ -314,7 +323,7 @@ class Circles:
             if lock in self._asked:
                 self._ask_again(lock)
 
-    def _reports(self, locks: list[Lock]) -> Iterator[NameReport]:
+    def _reports(self, locks: list[NamedLock]) -> Iterator[NameReport]:
         for lock in locks:
             if lock.stage in (OPEN, Stage.HALTED):
                 assert lock.terms is not None
@@ -322,7 +331,7 @@ class Circles:
                 members = lock.circle.members
                 yield NameReport(lock.name, lock.epoch, speaks, lock.terms, members)
 
-    def _ask_again(self, lock: Lock) -> None:
+    def _ask_again(self, lock: NamedLock) -> None:
         """The home has changed; it may not know that we wait for it."""
         wanted = self._asked[lock]
         if wanted is not None:
@@ -333,83 +342,96 @@ class Circles:
 
     # In order
 
-    def _begin(self, lock: Lock) -> None:
+    def _begin(self, lock: NamedLock) -> None:
         if not lock.order:
             lock.running = True
         elif lock.order[0] == self._mail.me:
-            self._our_turn(lock, 0)
+            self._our_turn(lock, 0, self._mail.me)
 
-    def _our_turn(self, lock: Lock, place: int) -> None:
+    def _our_turn(self, lock: NamedLock, place: int, after: MemberId) -> None:
+        lock.said, lock.after = NOBODY, 0
         if place < lock.entering:
             lock.place = place
             self.turnstile.enter(lock)
             self.see_who_is_in(lock)
-        else:
-            lock.may_ask = True
-            self.turnstile.serve(lock)
-            lock.may_ask = False
-            self._pass_on(lock, place)
+            return
+        busy = lock.busy
+        lock.may_ask = True
+        self.turnstile.serve(lock)
+        lock.may_ask = False
+        self._pass_on(lock, place + 1, self._mail.me if lock.busy > busy else after)
 
-    def see_who_is_in(self, lock: Lock) -> None:
+    def see_who_is_in(self, lock: NamedLock) -> None:
         """When all that is held here is held in this epoch, it is the next one's turn."""
         if lock.place >= 0 and not any(slot.asking for slot in lock.slots):
             place, lock.place = lock.place, -1
-            self._pass_on(lock, place)
+            self._pass_on(lock, place + 1, self._mail.me)
 
-    def _pass_on(self, lock: Lock, place: int) -> None:
-        """We have entered or asked in this place."""
-        if lock.order[0] != self._mail.me:
-            self._post(lock.order[0], Next(lock.name, lock.epoch, place + 1))
-        self._call(lock, place + 1)
+    def _pass_on(self, lock: NamedLock, place: int, after: MemberId) -> None:
+        """It is the turn of this place, as we have entered or asked, or another has."""
+        me, first = self._mail.me, lock.order[0]
+        if after != me:
+            self._post(after, Next(lock.name, lock.epoch, place, after))
+            return
+        if first != me:
+            self._post(first, Next(lock.name, lock.epoch, place, me))
+        self._call(lock, place, me)
 
-    def _call(self, lock: Lock, place: int) -> None:
-        """Announce the turn of this place, or of all members."""
-        name, epoch, order = lock.name, lock.epoch, lock.order
+    def _call(self, lock: NamedLock, place: int, after: MemberId) -> None:
+        """Announce the turn of this place, or of all members; the first is told anyway."""
+        name, epoch, order, me = lock.name, lock.epoch, lock.order, self._mail.me
         if place == len(order):
             for member in lock.circle.members:
-                self._post(member, Go(name, epoch))
-        elif order[place] != order[0] or order[0] == self._mail.me:
-            self._post(order[place], Next(name, epoch, place))
+                self._post(member, Go(name, epoch, after))
+        elif me == order[0] or order[place] not in (me, order[0]):
+            self._post(order[place], Next(name, epoch, place, after))
 
-    def _receive_next(self, lock: Lock, sender: MemberId, message: Next) -> None:
-        place, order, me = message.place, lock.order, self._mail.me
+    def _receive_next(self, lock: NamedLock, sender: MemberId, message: Next) -> None:
+        place, after, order, me = message.place, message.after, lock.order, self._mail.me
         if not 0 < place <= len(order):
-            raise RemoteError(f"{sender} speaks of a place that there is not")
+            raise RemoteError(f"{sender} refers to a place that does not exist")
+        first, before = order[0], order[:place]
+        knows = sender == first or after in (sender, me)
+        if not (knows and sender in before and after in before):
+            raise RemoteError(f"{sender} cannot say whose turn it is")
         ours = order[place : place + 1] == (me,)
-        needed = {order[0], order[place - 1]}
-        if me == order[0]:
-            needed = {order[place - 1]}
+        if me == first:
+            if ours:
+                self._our_turn(lock, place, after)
+            else:
+                self._call(lock, place, after)
+        elif after == me and not (ours and sender == first):
+            self._pass_on(lock, place, me)  # the sender had nothing to ask for
         elif not ours:
             raise RemoteError(f"{sender} does not know whose turn it is")
-        if sender not in needed:
-            raise RemoteError(f"{sender} cannot say whose turn it is")
-        lock.said |= {sender}
-        if lock.said == needed:
-            lock.said = NOBODY
-            if ours:
-                self._our_turn(lock, place)
-            else:
-                self._call(lock, place)
+        elif self._all_have_said(lock, sender, after):
+            self._our_turn(lock, place, lock.after)
 
-    def _receive_go(self, lock: Lock, sender: MemberId, message: Go) -> None:
-        order = lock.order
-        if not order or sender not in (order[0], order[-1]):
+    def _receive_go(self, lock: NamedLock, sender: MemberId, message: Go) -> None:
+        order, after = lock.order, message.after
+        if not order or after not in order or sender not in (order[0], after):
             raise RemoteError(f"{sender} cannot say that all may request")
-        lock.said |= {sender}
-        if lock.said == {order[0], order[-1]}:
-            lock.running, lock.order, lock.said = True, (), NOBODY
+        if self._all_have_said(lock, sender, after):
+            lock.running, lock.order, lock.said, lock.after = True, (), NOBODY, 0
             self.turnstile.serve(lock)
+
+    def _all_have_said(self, lock: NamedLock, sender: MemberId, after: MemberId) -> bool:
+        """The first, and the one that it names."""
+        lock.said |= {sender}
+        if sender == lock.order[0]:
+            lock.after = after
+        return lock.after in lock.said or lock.after == self._mail.me
 
     # Algorithms
 
-    def wire(self, lock: Lock) -> None:
+    def wire(self, lock: NamedLock) -> None:
         """Slots that were restored, and have no peers yet."""
         assert lock.terms is not None
         circle, rank = lock.circle, lock.circle.ranks[self._mail.me]
         if len(circle) > 1:
             equip(lock.slots, lock.terms, len(circle), rank, self._wiring(lock))
 
-    def _wiring(self, lock: Lock) -> Callable[[NodeId], Wires]:
+    def _wiring(self, lock: NamedLock) -> Callable[[NodeId], Wires]:
         """Where the messages of each peer go."""
         assert lock.terms is not None
         name, epoch, algorithm = lock.name, lock.epoch, lock.terms.algorithm
@@ -443,13 +465,13 @@ class Circles:
             if epoch == lock.epoch:
                 self._in_epoch(lock, sender, message)
             elif epoch > lock.epoch:
-                raise RemoteError(f"{sender} is in an epoch of {lock.name!r} without us")
+                raise RemoteError(f"{sender} is in a circle of {lock.name!r} that lacks us")
         elif epoch > lock.epoch and epoch >= lock.forming:
             if len(lock.early) >= EARLY:
-                raise RemoteError(f"{sender} says too much before we have heard of it")
+                raise RemoteError(f"{sender} sends too much for an unknown epoch")
             lock.early = (*lock.early, (sender, message))
 
-    def _in_epoch(self, lock: Lock, sender: MemberId, message: EpochMessage) -> None:
+    def _in_epoch(self, lock: NamedLock, sender: MemberId, message: EpochMessage) -> None:
         rank = lock.circle.ranks.get(sender)
         if rank is None:
             raise RemoteError(f"{sender} is not in the circle of {lock.name!r}")
@@ -460,14 +482,14 @@ class Circles:
         elif type(message) is Go:
             self._receive_go(lock, sender, message)
 
-    def _to_peer(self, lock: Lock, rank: int, message: ToPeer) -> None:
+    def _to_peer(self, lock: NamedLock, rank: int, message: ToPeer) -> None:
         assert lock.terms is not None
         origin, receiver, slots = message.sender, message.receiver, lock.slots
         if (origin - 1) // len(slots) != rank or message.algorithm != lock.terms.algorithm:
             raise RemoteError(f"a member of {lock.name!r} speaks for {origin}")
         first = lock.circle.ranks[self._mail.me] * len(slots) + 1
         if receiver and not first <= receiver < first + len(slots):
-            raise RemoteError(f"{origin} takes us for {receiver}")
+            raise RemoteError(f"{origin} takes this member for {receiver}")
         try:
             for slot in (slots[receiver - first],) if receiver else slots:
                 peer = slot.peer

@@ -18,7 +18,8 @@ The *circle* of a name is the members that have it open.  The home keeps it:
   back from when it hears that: so the order is exact but for the time that a message takes.
 - **Taking over.**  A home that gets names from another home asks every member which of
   these it has open (`Tell`, `Told`).  Until all have answered, it answers nothing about
-  them.  A circle is adopted as it is if all of it report the same epoch and speak in it;
+  them; what members ask for, and what they close after they have answered, is kept until
+  then.  A circle is adopted as it is if all of it report the same epoch and speak in it;
   every other one is re-formed.
 - **Epochs** are counted over all names, on top of the reign, so none is ever used twice.
 """
@@ -34,11 +35,11 @@ from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import (
     Demand,
     Terms,
-    must_be_possible,
     must_switch,
     objection,
     same,
     settle,
+    validate_demand,
 )
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
@@ -57,7 +58,7 @@ from peerlock.node.wire import (
 Post = Callable[[MemberId, Message], None]
 
 
-class Wish(NamedTuple):
+class OpenRequest(NamedTuple):
     """A newcomer's."""
 
     demand: Demand
@@ -69,7 +70,9 @@ class Forming:
 
     __slots__ = ("awaited", "formed", "newcomers")
 
-    def __init__(self, awaited: set[MemberId], newcomers: dict[MemberId, Wish]) -> None:
+    def __init__(
+        self, awaited: set[MemberId], newcomers: dict[MemberId, OpenRequest]
+    ) -> None:
         self.awaited = awaited
         self.formed: dict[MemberId, tuple[Formed, float]] = {}
         self.newcomers = newcomers
@@ -91,6 +94,17 @@ class Entry:
 class Taking:
     """The names of other homes are becoming ours."""
 
+    __slots__ = (
+        "awaited",
+        "before",
+        "closed",
+        "elders",
+        "me",
+        "question",
+        "reports",
+        "requests",
+    )
+
     def __init__(
         self, me: MemberId, question: int, elders: Elders, before: tuple[Elders, ...]
     ) -> None:
@@ -100,7 +114,9 @@ class Taking:
         self.before = before
         self.awaited: set[MemberId] = set()
         self.reports: dict[str, dict[MemberId, NameReport]] = {}
-        self.wishes: list[tuple[MemberId, str, Wish]] = []  # that came meanwhile
+        # That came meanwhile, from members that had told:
+        self.requests: list[tuple[MemberId, str, OpenRequest]] = []
+        self.closed: list[tuple[MemberId, str, Epoch]] = []
 
     def covers(self, name: str) -> bool:
         return is_taken(name, self.me, self.elders, self.before)
@@ -138,6 +154,10 @@ class Homes:
         """Members whose answers some names wait for."""
         awaited = set(self._taking.awaited) if self._taking else set()
         return awaited.union(*(forming.awaited for forming in self._forming.values()))
+
+    def circle_of(self, name: str) -> tuple[MemberId, ...]:
+        entry = self._entries.get(name)
+        return entry.circle if entry else ()
 
     def epoch_of(self, name: str) -> Epoch:
         return self._entries[name].epoch
@@ -242,11 +262,11 @@ class Homes:
         if taking is None or taking.question != message.question:
             return  # we have asked again since
         if member not in taking.awaited:
-            raise RemoteError(f"{member} answers what it was not asked")
+            raise RemoteError(f"{member} answers a question that was not asked")
         try:
             for report in message.reports:
                 if taking.covers(report.name):
-                    must_be_possible(Demand(report.terms.algorithm, report.terms.permits))
+                    validate_demand(Demand(report.terms.algorithm, report.terms.permits))
                     taking.reports.setdefault(report.name, {})[member] = report
         finally:  # names of other members continue, whatever this one has reported
             if not message.more:
@@ -264,9 +284,11 @@ class Homes:
             present = {m: report for m, report in reports.items() if m in members}
             if present:
                 self._adopt(name, present)
-        for member, name, wish in sorted(taking.wishes, key=lambda w: w[2].since):
+        for member, name, epoch in taking.closed:
+            self.close(member, name, epoch)
+        for member, name, request in sorted(taking.requests, key=lambda w: w[2].since):
             if member in members:
-                self.open(member, name, wish)
+                self.open(member, name, request)
 
     def _adopt(self, name: str, reports: dict[MemberId, NameReport]) -> None:
         """As it is, if it runs; otherwise it is formed anew."""
@@ -285,26 +307,30 @@ class Homes:
 
     # Circles
 
-    def open(self, member: MemberId, name: str, wish: Wish) -> None:
+    def open(self, member: MemberId, name: str, request: OpenRequest) -> None:
         taking = self._taking
         if taking is not None and taking.covers(name):
-            taking.wishes.append((member, name, wish))
+            taking.requests.append((member, name, request))
             return
         entry = self._entries.get(name)
         if entry is None:
             entry = self._add(name)
         elif entry.circle and not entry.forming:
             assert entry.terms is not None
-            if why := self._objection(entry.terms, wish.demand):
-                self._post(member, Refused(self._view.number, name, wish.demand, why))
+            if why := self._objection(entry.terms, request.demand):
+                self._post(member, Refused(self._view.number, name, request.demand, why))
                 return
         self._uses(member, name)
         if entry.forming is not None:
-            entry.forming.newcomers[member] = wish
+            entry.forming.newcomers[member] = request
         else:
-            self._reform(entry, {member: wish})
+            self._reform(entry, {member: request})
 
     def close(self, member: MemberId, name: str, epoch: Epoch) -> None:
+        taking = self._taking
+        if taking is not None and taking.covers(name):
+            taking.closed.append((member, name, epoch))
+            return
         entry = self._entries.get(name)
         if entry is None or entry.epoch != epoch or entry.forming:
             return
@@ -325,7 +351,9 @@ class Homes:
             forming.formed[member] = message, self._clock() - message.waited
             self._open_if_all_formed(entry, forming)
 
-    def _reform(self, entry: Entry, newcomers: dict[MemberId, Wish] | None = None) -> None:
+    def _reform(
+        self, entry: Entry, newcomers: dict[MemberId, OpenRequest] | None = None
+    ) -> None:
         self._count += 1
         entry.epoch = Epoch(self._succession.reign(entry.name), self._count)
         forming = entry.forming = Forming(set(entry.circle), newcomers or {})
@@ -351,8 +379,8 @@ class Homes:
             return
         holders = tuple(m for m, (told, _) in formed.items() if told.holds)
         since = {m: when for m, (told, when) in formed.items() if told.waited >= 0}
-        for member, wish in newcomers.items():
-            since.setdefault(member, wish.since)
+        for member, request in newcomers.items():
+            since.setdefault(member, request.since)
         waiters = tuple(sorted(since, key=lambda member: since[member]))
         assert entry.terms is not None
         start = entry.circle.index((*holders, *waiters, entry.circle[0])[0])
@@ -370,20 +398,20 @@ class Homes:
             self._post(member, opened)
 
     def _let_in(
-        self, entry: Entry, newcomers: dict[MemberId, Wish], used: bool
-    ) -> dict[MemberId, Wish]:
+        self, entry: Entry, newcomers: dict[MemberId, OpenRequest], used: bool
+    ) -> dict[MemberId, OpenRequest]:
         """The newcomers whose demands fit the terms; the first settles these, if no member
         of the circle that did is left."""
-        admitted: dict[MemberId, Wish] = {}
+        admitted: dict[MemberId, OpenRequest] = {}
         terms = entry.terms if used else None
-        for member, wish in newcomers.items():
-            if terms is None or must_switch(wish.demand, terms):
-                terms = settle(wish.demand, 0)
-            elif why := objection(wish.demand, terms):
+        for member, request in newcomers.items():
+            if terms is None or must_switch(request.demand, terms):
+                terms = settle(request.demand, 0)
+            elif why := objection(request.demand, terms):
                 number = self._view.number
-                self._post(member, Refused(number, entry.name, wish.demand, why))
+                self._post(member, Refused(number, entry.name, request.demand, why))
                 continue
-            admitted[member] = wish
+            admitted[member] = request
         entry.terms = terms
         return admitted
 

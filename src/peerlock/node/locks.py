@@ -35,6 +35,8 @@ class State(Enum):
 # A member of an enumeration is slow to look up before Python 3.12; these are in a hurry.
 HOLDING, RELEASED = State.HOLDING, State.RELEASED
 
+LONG_AGO = -inf  # one object for all slots
+
 
 class Others:
     """The answers to a probe so far, from other members of the circle."""
@@ -67,7 +69,7 @@ class Waiter:
     fence = 0
     asked_at = 0.0
     since = 0.0  # when it was let in
-    lock: Lock | None = None
+    lock: NamedLock | None = None
     slot: Slot | None = None
     probing = False  # it waits only as long as no other user does
     others: Others | None = None
@@ -132,7 +134,7 @@ class Slot:
         self.started = False  # since its grant, users may be granted
         self.left = 0  # how many more it may let in before others get their turn
         self.until = 0.0  # and until when
-        self.joinable = -inf  # by readers that have asked later than this
+        self.joinable = LONG_AGO  # by readers that have asked later than this
         self.resting = False  # just released, for others: not to be asked in this turn
 
     def grant(self) -> None:
@@ -155,8 +157,9 @@ class Outlet:
         raise AssertionError("no algorithm that serves locks has timers")
 
 
-class Lock:
+class NamedLock:
     __slots__ = (
+        "after",
         "agreed",
         "circle",
         "closing",
@@ -202,6 +205,7 @@ class Lock:
         self.order: tuple[MemberId, ...] = ()  # who enters and asks first, one by one
         self.entering = 0  # how many of these are holders
         self.said: frozenset[MemberId] = NOBODY  # they say that it is our turn
+        self.after: MemberId = 0  # who has asked last, as the first says
         self.place = -1  # ours, while our holders enter
         self.may_ask = False  # it is our turn to ask
         self.running = False  # all members may request
@@ -246,6 +250,11 @@ class Lock:
         if self.waiters or self.holders or self.switching:
             return False
         return not any(s.asking or s.here for s in self.slots)
+
+    @property
+    def busy(self) -> int:
+        """How many of its peers request or have it."""
+        return sum(slot.asking or slot.here for slot in self.slots)
 
     def users(self) -> tuple[int, int]:
         """How many here hold it or want it for sure, and how many of these are readers."""

@@ -108,7 +108,7 @@ class Mail:
         if not is_early:
             return
         if len(self._early) >= EARLY:
-            raise RemoteError("too much from members that we have not seen")
+            raise RemoteError("too much from members that are in no view yet")
         self._early.append((sender, batch))
 
     def is_ahead(self, sender: MemberId, message: Message) -> bool:

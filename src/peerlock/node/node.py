@@ -28,13 +28,13 @@ from peerlock.core.peer import RemoteError
 from peerlock.node import snapshots
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
-from peerlock.node.homes import Homes, Wish
+from peerlock.node.homes import Homes, OpenRequest
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import HOLDING, Lock, State, Waiter
+from peerlock.node.locks import HOLDING, NamedLock, State, Waiter
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import MEMBERS_PER_ELDER, Elders, Succession
-from peerlock.node.terms import must_be_possible
+from peerlock.node.terms import validate_demand
 from peerlock.node.turnstile import NotHeld, Turnstile
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
@@ -83,7 +83,7 @@ class Node:
         self._turnstile = self._circles.turnstile = Turnstile(
             self._mail, self._circles, self.fences, clock, self.knobs, self.statistics
         )
-        self.locks: dict[str, Lock] = self._circles.locks
+        self.locks: dict[str, NamedLock] = self._circles.locks
         # The fast paths have nothing in between.
         self.take = self._turnstile.take
         self.put_back = self._turnstile.put_back
@@ -162,6 +162,7 @@ class Node:
                 self.statistics.remote_errors += 1
         if joined:
             self._turnstile.serve_all()
+        self._turnstile.go_on()  # a view has fences of its own
         self._mail.work_off()
 
     def receive(self, sender: MemberId, batch: Batch) -> None:
@@ -350,10 +351,10 @@ class Node:
             self.statistics.remote_errors += 1
 
     def _receive_open(self, sender: MemberId, message: Open) -> None:
-        must_be_possible(message.demand)
+        validate_demand(message.demand)
         if self._is_mine(message.name):
-            wish = Wish(message.demand, self.clock() - message.waited)
-            self.homes.open(sender, message.name, wish)
+            request = OpenRequest(message.demand, self.clock() - message.waited)
+            self.homes.open(sender, message.name, request)
 
     def _receive_close(self, sender: MemberId, message: Close) -> None:
         if self._is_mine(message.name):

@@ -23,10 +23,11 @@ The rules:
     to read the view by themselves.  A member that removes another notifies the elders,
     which keep the homes of names; one that leaves notifies those of them that it is
     connected to.  All others see the new view when a message comes that was sent in it, or
-    when they renew.  A view that is heard while the process is out is kept until it has
-    joined: joining may have been answered with an older one. Numbers for fences are
-    reserved first, and used if a view that is read afterwards is still the node's (see
-    `node/fences.py`).
+    when they renew.  The engine may fail a member that has to see it: so one whose answer
+    is still awaited at a tick is told of the view.  A view that is heard while the process
+    is out is kept until it has joined: joining may have been answered with an older one.
+    Numbers for fences are reserved first, and used if a view that is read afterwards is
+    still the node's (see `node/fences.py`).
  7. *A member that cannot be reached* is dialled again after a pause, which doubles up to a
     bound, for as long as it is a member; and the engine is asked whether it, by name, is
     dead, unless the engine tells of that by itself.  A member that accepts connections and
@@ -245,6 +246,7 @@ class Presence:
         self.node.tick()
         awaited, now = self.node.awaited - {self.node.me}, self.clock()
         self._awaited = {member: self._awaited.get(member, now) for member in awaited}
+        self.effects += [PassOn(m, self.node.view) for m in sorted(awaited & self._up)]
         self.look()
 
     @property
@@ -262,6 +264,12 @@ class Presence:
         """The node is no longer idle, or the engine fails: the rest should be over."""
         return self.resting and not self._may_rest()
 
+    @property
+    def must_act(self) -> bool:
+        """The rest should be over, or the engine has to be asked for fences, and can be."""
+        asks = self._asked is None and self._may_ask and not self._reason
+        return self.must_stir or (asks and self.node.wants_fences)
+
     def stir(self) -> None:
         if self.must_stir:
             self.resting = False
@@ -278,12 +286,16 @@ class Presence:
 
     # The engine
 
+    @property
+    def _may_ask(self) -> bool:
+        return bool(self._address) and not self._stopped and JOIN not in self._alarms
+
     def look(self) -> None:
         """Renew, and see whether a member is gone; or join again."""
         if self._asked is not None:
             self._again = True
             return
-        if self._stopped or not self._address or JOIN in self._alarms:
+        if not self._may_ask:
             return
         self._again = False
         if self.node.member:

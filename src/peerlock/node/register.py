@@ -26,6 +26,8 @@ from peerlock.node.views import Member, MemberId, View
 
 
 class Register(NamedTuple):
+    """The members and the numbers; a pure value."""
+
     number: int = 0  # of the view
     highest: int = 0  # of all numbers that were given: for views, and for fences
     members: tuple[Member, ...] = ()

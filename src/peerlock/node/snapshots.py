@@ -21,7 +21,7 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Entry, Forming, Homes, Taking
 from peerlock.node.links import Link
-from peerlock.node.locks import Circle, Lock, Others, Slot, Waiter, circle_of
+from peerlock.node.locks import Circle, NamedLock, Others, Slot, Waiter, circle_of
 from peerlock.node.mail import Mail
 from peerlock.node.succession import Period, Succession
 from peerlock.node.turnstile import Turnstile
@@ -72,8 +72,8 @@ RECORDS: dict[type, Fields] = {
     Link: Link.__slots__,
     Entry: Entry.__slots__,
     Forming: Forming.__slots__,
-    Taking: ("me", "question", "elders", "before", "awaited", "reports", "wishes"),
-    Lock: Lock.__slots__,
+    Taking: Taking.__slots__,
+    NamedLock: NamedLock.__slots__,
     Slot: Slot.__slots__,
     Others: Others.__slots__,
 }
@@ -196,8 +196,8 @@ class Reader:
         self.peers: list[tuple[Slot, tuple[Any, ...]]] = []
         self._records: list[Any] = []
 
-    def locks(self) -> list[Lock]:
-        return [record for record in self._records if isinstance(record, Lock)]
+    def locks(self) -> list[NamedLock]:
+        return [record for record in self._records if isinstance(record, NamedLock)]
 
     def value(self, written: Any) -> Any:
         read = READERS.get(type(written))

@@ -76,11 +76,11 @@ def plain_permits(permits: int) -> int:
 
 @cache
 def _demand(name: str, permits: int, shared: bool) -> Demand:
-    _must_be_possible(name, permits, shared)
+    _validate(name, permits, shared)
     return Demand(name, permits, shared)
 
 
-def _must_be_possible(name: str, permits: int, shared: bool) -> None:
+def _validate(name: str, permits: int, shared: bool) -> None:
     """For an algorithm that this process has not asked for, other members know the rest."""
     if permits and shared:
         raise UsageError("a semaphore cannot be shared: omit permits or shared")
@@ -132,17 +132,17 @@ def must_switch(wanted: Demand, terms: Terms) -> bool:
     return "shared lock" not in serves(terms.algorithm)
 
 
-def must_be_possible(wanted: Demand) -> None:
+def validate_demand(wanted: Demand) -> None:
     """The demand of another node's user, which that node should have validated."""
     try:
-        _must_be_possible(*wanted)
+        _validate(*wanted)
     except UsageError as error:
         raise RemoteError(str(error)) from None
 
 
-def must_make_sense(terms: Terms, members: int) -> None:
+def validate_terms(terms: Terms, members: int) -> None:
     """Terms come from another node; we must be able to take part on them."""
-    must_be_possible(Demand(terms.algorithm, terms.permits))
+    validate_demand(Demand(terms.algorithm, terms.permits))
     if is_strange(terms.algorithm):
         raise RemoteError(f"this process has not asked for {terms.algorithm}")
     if not 0 <= terms.start < members:
@@ -164,7 +164,7 @@ def blueprint(terms: Terms, members: int) -> Blueprint:
     peer = entry.peer
     settings: dict[str, Any] = {}
     if terms.permits:
-        settings["permits"] = terms.permits
+        settings["units" if entry.takes == "units" else "permits"] = terms.permits
     for name in ("first_holder", "coordinator"):
         if hasattr(peer, name):
             settings[name] = terms.start * terms.slots + 1

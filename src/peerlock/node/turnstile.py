@@ -27,9 +27,10 @@ from peerlock.node.fences import Fences
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import (
     HOLDING,
+    LONG_AGO,
     OPEN,
     RELEASED,
-    Lock,
+    NamedLock,
     Others,
     Slot,
     Stage,
@@ -58,10 +59,10 @@ class Turnstile:
         statistics: Counts,
     ) -> None:
         self.deadline = inf  # when our lease ends, on our clock
-        self.lost_at = -inf  # when users were last told of a loss
+        self.lost_at = LONG_AGO  # when users were last told of a loss
         self.open_for_business = False  # we are a member
-        self.marked: list[Lock] = []  # to be looked at in the next turn
-        self.resting: list[Lock] = []  # to be asked for in the next turn
+        self.marked: list[NamedLock] = []  # to be looked at in the next turn
+        self.resting: list[NamedLock] = []  # to be asked for in the next turn
         self._mail = mail
         self._circles = circles
         self._locks = circles.locks
@@ -69,7 +70,9 @@ class Turnstile:
         self._clock = clock
         self._knobs = knobs
         self._statistics = statistics
-        self._held_back: dict[Lock, None] = {}  # while a link is full, or without fences
+        self._held_back: dict[
+            NamedLock, None
+        ] = {}  # while a link is full, or without fences
 
     # What users want
 
@@ -203,14 +206,14 @@ class Turnstile:
 
     # What the circle does
 
-    def opened(self, lock: Lock) -> None:
+    def opened(self, lock: NamedLock) -> None:
         """An epoch has begun."""
         self.serve(lock)
         for waiter in list(lock.waiters):
             if waiter.probing:
                 self.probe(waiter)
 
-    def enter(self, lock: Lock) -> None:
+    def enter(self, lock: NamedLock) -> None:
         """Ask again for what is held here; only other holders do, so we get it."""
         slots = iter(lock.slots)
         slot: Slot | None = None
@@ -224,7 +227,7 @@ class Turnstile:
             holder.slot = slot
             slot.users += 1
 
-    def _others_wait(self, lock: Lock) -> bool:
+    def _others_wait(self, lock: NamedLock) -> bool:
         """Since before this epoch."""
         return any(member != self._mail.me for member in lock.order[lock.entering :])
 
@@ -271,7 +274,7 @@ class Turnstile:
 
     # Letting in
 
-    def serve(self, lock: Lock) -> None:
+    def serve(self, lock: NamedLock) -> None:
         """Grant to as many users as possible, and request for those that remain."""
         if lock.stage is not OPEN:
             if lock.stage is Stage.SHUT and lock.waiters and self.open_for_business:
@@ -292,21 +295,21 @@ class Turnstile:
         if not lock.holders and lock.unused:
             self._circles.rest(lock, used=False)
 
-    def _mark(self, lock: Lock) -> None:
+    def _mark(self, lock: NamedLock) -> None:
         if not lock.marked:
             lock.marked = True
             self.marked.append(lock)
 
-    def _start_turns(self, lock: Lock) -> None:
+    def _start_turns(self, lock: NamedLock) -> None:
         """Our peers that have just been granted begin to count."""
         for slot in lock.slots:
             if slot.here and not slot.started:
                 slot.started = True
-                slot.joinable = -inf
+                slot.joinable = LONG_AGO
                 slot.left = self._knobs.hand_overs
                 slot.until = min(self._clock() + self._knobs.hand_over_time, self.deadline)
 
-    def _let_in_whom_we_can(self, lock: Lock) -> None:
+    def _let_in_whom_we_can(self, lock: NamedLock) -> None:
         lock.free = None
         while lock.waiters:
             waiter = lock.waiters[0]
@@ -320,7 +323,7 @@ class Turnstile:
             lock.remove_waiter(waiter)
             self._let_in(lock, waiter, slot)
 
-    def _agree(self, lock: Lock, waiter: Waiter) -> bool:
+    def _agree(self, lock: NamedLock, waiter: Waiter) -> bool:
         """Whether what it wants goes with the lock's terms; if not, it is out."""
         assert lock.terms is not None
         if why := objection(waiter.demand, lock.terms):
@@ -335,7 +338,7 @@ class Turnstile:
             lock.agreed = waiter.demand
         return True
 
-    def _room(self, lock: Lock, waiter: Waiter) -> Slot | None:
+    def _room(self, lock: NamedLock, waiter: Waiter) -> Slot | None:
         shared = waiter.demand.shared
         for slot in lock.slots:
             if not slot.here or slot.shared != shared or (slot.users and not shared):
@@ -350,13 +353,13 @@ class Turnstile:
         return slot.left == hand_overs or (slot.left > 0 and self._clock() < slot.until)
 
     @staticmethod
-    def _may_join(lock: Lock, slot: Slot, waiter: Waiter) -> bool:
+    def _may_join(lock: NamedLock, slot: Slot, waiter: Waiter) -> bool:
         """A reader the readers."""
         if not slot.users or not lock.running or waiter.asked_at <= slot.joinable:
             return False
         return slot.peer is None or not slot.peer.others_may_wait
 
-    def _let_in(self, lock: Lock, waiter: Waiter, slot: Slot) -> None:
+    def _let_in(self, lock: NamedLock, waiter: Waiter, slot: Slot) -> None:
         if slot.left < self._knobs.hand_overs:
             self._statistics.handed_over += 1
         slot.left = max(0, slot.left - 1)
@@ -370,7 +373,7 @@ class Turnstile:
         self._statistics.waited += waiter.since - waiter.asked_at
         waiter.on_granted()
 
-    def _ask(self, lock: Lock) -> bool:
+    def _ask(self, lock: NamedLock) -> bool:
         """Ask for as many as wait; True if something was granted at once."""
         if lock.switching or not (lock.running or lock.may_ask):
             return False
@@ -389,7 +392,7 @@ class Turnstile:
                 at_once = at_once or slot.here
         return at_once
 
-    def _let_go(self, lock: Lock) -> None:
+    def _let_go(self, lock: NamedLock) -> None:
         """Release what nobody here is in by, unless the next one may go in at once.
 
         Who still waits here asks again at the next turn: until then we hear what others

@@ -15,13 +15,17 @@ MemberId = int
 
 
 class Member(NamedTuple):
-    id: MemberId
-    address: str
+    """A process that has joined."""
+
+    id: MemberId  # never used again
+    address: str  # where it listens
     pid: int
 
 
 class View(NamedTuple):
-    number: int
+    """The members at one time."""
+
+    number: int  # every later view has a higher one
     members: tuple[Member, ...]  # in the order in which they joined
 
 

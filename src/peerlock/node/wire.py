@@ -133,18 +133,21 @@ class Stale(NamedTuple):
 
 class Next(NamedTuple):
     """To the first and to the next in an epoch's order: it is the turn of this place, as I
-    have entered or asked.  From the first to the next: I have heard so, too."""
+    have entered or asked.  From the first to the next: the member `after` has said so.  To
+    `after`: I have nothing to ask for, call the next one instead of me."""
 
     name: str
     epoch: Epoch
     place: int
+    after: MemberId  # the last one that has entered or asked
 
 
 class Go(NamedTuple):
-    """From the first and from the last in that order: all members may request."""
+    """From the first, and from the last one that has entered or asked: all may request."""
 
     name: str
     epoch: Epoch
+    after: MemberId  # that one
 
 
 class Probe(NamedTuple):
@@ -223,6 +226,8 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "raymond-k": _CLOCKS,
     "majority": _ANY_QUORUM,
     "weighted-majority": _ANY_QUORUM,
+    "majority-spare": _ANY_QUORUM,
+    "weighted-majority-spare": _ANY_QUORUM,
     "maekawa": _QUORUMS,
     "sanders": _QUORUMS,
     "kakugawa": _ANY_QUORUM,
@@ -251,6 +256,12 @@ ALGORITHM_TAGS: dict[str, dict[str, int]] = {
     "chaudhuri-91": _MESH,
     "chaudhuri-95": _MESH,
     "chaudhuri-karaata": {"Request": 0, "Permit": 1, "Release": 2, "Token": 3},
+    "cao-singhal": {**_QUORUMS, "Transfer": 6},
+    "lodha-kshemkalyani": {**_CLOCKS, "Flush": 2},
+    "mueller-priority": {**_TOKEN, "Follow": 2},
+    "joung": _CLOCKS,
+    "raynal-k-of-l": {"Request": 0, "Free": 1},
+    "sopena-arantes-sens": {**_TOKEN, "SiteRequest": 2, "SiteToken": 3},
 }
 
 

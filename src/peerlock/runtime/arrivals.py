@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import selectors
 import threading
+from collections.abc import Callable
 
 from peerlock.runtime.connection import Connection
 
@@ -17,14 +18,21 @@ from peerlock.runtime.connection import Connection
 class Arrivals:
     def __init__(self, guard: threading.RLock) -> None:
         self.reading = False  # something was read, and the node has not heard of it
+        self.on_heard: Callable[[Connection], object] = lambda connection: None
         self._guard = guard
         self._sockets: selectors.BaseSelector | None = selectors.DefaultSelector()
 
-    def are_there(self) -> bool:
+    def waiting(self) -> list[Connection]:
+        """Those on which there is something to read."""
         with self._guard:
             if self._sockets is None:
-                return False
-            return self.reading or bool(self._sockets.select(0))
+                return []
+            return [key.data for key, _ in self._sockets.select(0)]
+
+    def heard(self, connection: Connection) -> None:
+        """In the node's loop: what was read has been received."""
+        self.reading = False
+        self.on_heard(connection)
 
     def watch(self, connection: Connection) -> None:
         with self._guard:

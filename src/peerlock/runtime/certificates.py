@@ -162,7 +162,7 @@ def read_authority(
     except (ValueError, TypeError):
         raise UsageError(f"{path} is not a key without a password") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise UsageError(f"{path} is not a key of ours")
+        raise UsageError(f"{path} is not a key that peerlock certs made")
     if key.public_key() != certificate.public_key():
         raise UsageError(f"{path} does not belong to the first certificate in ca.pem")
     return certificate, key

@@ -59,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self.descriptor = -1  # of its socket
         self._encrypted = False
         self.arrivals: Arrivals | None = None  # to be told of what arrives
+        self.lent = False
         self.error: Exception | None = None  # that has ended it
         self.cut: Callable[[], None] | None = None  # ends what has not begun
         self.admits: Admits = lambda peer: True
@@ -98,9 +99,43 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         try:
             self._hear(nbytes)
+        except RemoteError:
+            self._end_unless_finished()
         finally:
             if self.arrivals is not None:
-                self.arrivals.reading = False
+                self.arrivals.heard(self)
+
+    # In another thread than the loop's (`lending`)
+
+    @property
+    def can_be_lent(self) -> bool:
+        return (
+            self.is_open and self.descriptor >= 0 and not (self._encrypted or self._ended)
+        )
+
+    def lend(self) -> None:
+        """Another thread reads it now."""
+        assert self._transport is not None
+        self.lent = True
+        self._transport.pause_reading()
+
+    def take_back(self) -> None:
+        self.lent = False
+        if self._transport is not None and not self._ended:
+            self._transport.resume_reading()
+
+    def hear_now(self) -> bool:
+        """What has come; False if the connection has ended."""
+        try:
+            nbytes = os.readv(self.descriptor, [self._arrived])
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self._hear(nbytes)
+        return nbytes > 0
+
+    # Bytes to frames
 
     def _hear(self, nbytes: int) -> None:
         if self._ended:
@@ -114,21 +149,17 @@ class Connection(asyncio.BufferedProtocol):
             self._incomplete.clear()
             self._needed = LENGTH
         start, end = 0, len(data)
-        try:
-            while end - start >= LENGTH and not self._ended:
-                length = int.from_bytes(data[start : start + LENGTH], "big")
-                if length > self._most:
-                    self._refuse_length(length, data[start + LENGTH :])
-                if end - start < LENGTH + length:
-                    self._needed = LENGTH + length
-                    break
-                start += LENGTH
-                frame = self._decode(data[start : start + length])
-                start += length
-                self._listener.frame(self, frame)
-        except RemoteError:
-            self._end_unless_finished()
-            return
+        while end - start >= LENGTH and not self._ended:
+            length = int.from_bytes(data[start : start + LENGTH], "big")
+            if length > self._most:
+                self._refuse_length(length, data[start + LENGTH :])
+            if end - start < LENGTH + length:
+                self._needed = LENGTH + length
+                break
+            start += LENGTH
+            frame = self._decode(data[start : start + length])
+            start += length
+            self._listener.frame(self, frame)
         if start < end:
             self._incomplete += data[start:]
 

@@ -68,6 +68,7 @@ from peerlock.runtime.codec import (
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.door import Caller, Door
 from peerlock.runtime.journal import Journal
+from peerlock.runtime.lending import Lending
 from peerlock.runtime.questions import must_be_welcome, words
 from peerlock.runtime.transport import Transport
 
@@ -127,7 +128,9 @@ class Host:
         self._told_to_flush = False
         # What other threads could not send, and to whom there is no line.
         self._left_over: list[tuple[MemberId, Connection | None, bytes]] = []
-        self.arrivals: Arrivals | None = None  # for other threads that take turns
+        # For another thread that takes turns, and reads.
+        self.arrivals: Arrivals | None = None
+        self.lending: Lending | None = None
         self._refusing = self._stopped = False
         self._leaving: asyncio.Task[None] | None = None
         self.started = False
@@ -215,6 +218,8 @@ class Host:
         self.engine.abandon()
         if self.arrivals is not None:
             self.arrivals.close()
+        if self.lending is not None:
+            self.lending.abandon()
         if self.started:
             for connection in self._connections:
                 connection.abandon()
@@ -332,25 +337,26 @@ class Host:
     # For other threads, under `guard`
 
     def must_be_flushed(self) -> bool:
-        """Whether the loop must be told to, once: for a turn, to send, or to end a rest."""
+        """Whether the loop must be told to, once: for a turn, to send, to end a rest, or to
+        ask for fences."""
         if self._told_to_flush:
             return False
         node = self.node
         turn = node.wants_turn and not self.turn_is_due
-        self._told_to_flush = turn or node.has_something_to_say or self.presence.must_stir
+        self._told_to_flush = turn or node.has_something_to_say or self.presence.must_act
         return self._told_to_flush
 
     def send_at_once(self) -> bool:
         """What can be sent without the loop; whether the loop must be told to flush."""
-        node, must_stir = self.node, self.presence.must_stir
-        if self._told_to_flush or not (node.has_something_to_say or must_stir):
+        node, must_act = self.node, self.presence.must_act
+        if self._told_to_flush or not (node.has_something_to_say or must_act):
             return False
         for member, batch in node.drain():
             line = self._lines.get(member)
             rest = b"" if line is None else line.send_at_once(batch)
             if line is None or rest:
                 self._left_over.append((member, line, rest))
-        self._told_to_flush = must_stir or bool(self._left_over)
+        self._told_to_flush = must_act or bool(self._left_over)
         return self._told_to_flush
 
     def must_turn(self) -> bool:
@@ -526,19 +532,28 @@ class Host:
         if sender is None:
             self._first_frame(connection, frame)
         elif type(frame) is Batch:
-            node = self.node
-            self.step(node.receive, sender, frame)
-            if node.calls_for_flush or self.presence.must_stir:
-                self.flush()
-            if self.turn_is_due and self.arrivals is not None:
-                self._see_to_turn()
-            if not node.member:
-                self._mind_loss()
+            self.step(self.node.receive, sender, frame)
+            if not connection.lent:
+                self.follow_batch()
         elif type(frame) is Seen:
             must_be_a_view(frame.view)
-            self._tell(self.presence.heard, frame.view)
+            if connection.lent:
+                tell, heard = self._tell, self.presence.heard
+                self.loop.call_soon_threadsafe(tell, heard, frame.view)
+            else:
+                self._tell(self.presence.heard, frame.view)
         else:
             raise Garbage("a frame that has no place here")
+
+    def follow_batch(self) -> None:
+        """Carry out what follows from a batch; in the loop's thread."""
+        node = self.node
+        if node.calls_for_flush or self.presence.must_stir:
+            self.flush()
+        if self.turn_is_due and self.arrivals is not None:
+            self._see_to_turn()
+        if not node.member:
+            self._mind_loss()
 
     def _first_frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         if isinstance(frame, Foreign):
@@ -581,6 +596,8 @@ class Host:
         if (sender := self._incoming.pop(connection, None)) is not None:
             if self.arrivals is not None:
                 self.arrivals.closed(connection)
+            if self.lending is not None:
+                self.lending.closed(connection)
             self._tell(self.presence.suspect, sender)
         for member, line in self._lines.items():
             if line is connection:

@@ -132,7 +132,7 @@ def refused(error: Exception | None) -> RefusedByMember:
 def words(error: Exception) -> str:
     """Why a member cannot be talked with."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not to be trusted: {error.verify_message}"
+        return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         _, alerted, alert = (error.reason or "").partition("ALERT_")
         if alert == "INTERNAL_ERROR":

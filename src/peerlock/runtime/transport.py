@@ -138,7 +138,7 @@ class Tcp:
             sockets = await listening_at(self._host, self._port)
         except (OSError, UnicodeError) as error:
             where = address(self._host, self._port)
-            reason = getattr(error, "strerror", None) or "there is no host of that name"
+            reason = getattr(error, "strerror", None) or "the host name is unknown"
             raise ClusterError(f"cannot listen at {where}: {reason}") from None
         self._server = Listening(
             sockets, lambda peer: accept(Caller(peer, security, kept_alive))

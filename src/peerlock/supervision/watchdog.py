@@ -45,6 +45,9 @@ from peerlock.supervision.offspring import (
 # are for the command alone.
 FOR_ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
+# Of a message.  The longest has the fences of all locks, and what is beyond this is lost.
+LONGEST = 1 << 16
+
 
 class Watchdog:
     """The first process's end of the line."""
@@ -104,7 +107,7 @@ class Watchdog:
     def hear(self) -> bool:
         """Read its messages.  False: it is gone, as it is when all is over."""
         try:
-            told = self.line.recv(100)
+            told = self.line.recv(LONGEST)
         except BlockingIOError:
             return True
         except ConnectionResetError:  # it did not read all; its own messages come next
@@ -194,7 +197,7 @@ class Keeper:
     # Messages
 
     def _listen(self) -> bool:
-        told, descriptors, _, _ = socket.recv_fds(self.line, 100, 1)
+        told, descriptors, _, _ = socket.recv_fds(self.line, LONGEST, 1)
         for descriptor in descriptors:  # the command must not inherit it, even with -o
             os.set_inheritable(descriptor, False)
         self.keeps_us_in += descriptors
