@@ -250,7 +250,7 @@ def test_it_yields_what_it_has_unless_it_is_inside() -> None:
 
 
 def test_it_goes_on_with_another_quorum_when_a_member_is_down() -> None:
-    """With the number that it has, and without asking anybody twice."""
+    """With the number that it has, and without asking a node twice."""
     peer = asking()
     peer.receive(7, Request(5))
     peer.receive(1, Down())

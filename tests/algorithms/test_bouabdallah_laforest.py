@@ -100,6 +100,18 @@ def test_an_inquire_after_an_older_request_gets_the_token_at_once() -> None:
     assert peer.drain() == [Send(3, Token(1))]
 
 
+def test_but_not_one_that_the_new_request_has_got() -> None:
+    """Then nobody has asked between the two."""
+    peer = waiting(FIRST)
+    peer.receive(1, Control((HERE, HERE)))
+    peer.release()
+    peer.acquire_for(FIRST)
+    peer.drain()
+    with pytest.raises(RemoteError, match="3 inquires of us for 1, which is not here"):
+        peer.receive(3, Inquire(1, 1))
+    assert peer.tokens == FIRST
+
+
 def test_and_one_after_the_new_request_waits_for_it() -> None:
     peer = asking_again()
     peer.receive(1, Inquire(1, 2))

@@ -87,6 +87,17 @@ def test_a_clean_fork_is_kept_until_its_node_has_eaten() -> None:
     assert peer.drain() == [Enter(), Send(1, Fork())]
 
 
+def test_whoever_has_all_forks_keeps_the_dirty_ones_until_it_has_drunk() -> None:
+    peer = ChandyMisra(1, TWO)
+    peer.receive(2, Ask(1))
+    peer.acquire_for(FIRST)
+    assert peer.drain() == [Send(2, Bottle(1)), Send(2, Ask(1))]
+    peer.receive(2, AskFork())
+    assert peer.drain() == []
+    peer.receive(2, Bottle(1))
+    assert peer.drain() == [Enter(), Send(2, Fork())]
+
+
 @pytest.mark.parametrize("message", [Fork(), Bottle(1), Bottle(3), Ask(9)], ids=str)
 def test_senseless_messages_are_refused(message: object) -> None:
     with pytest.raises(RemoteError):

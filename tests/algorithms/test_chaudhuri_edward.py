@@ -27,7 +27,7 @@ from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.core.peer import Enter, NodeId, RemoteError, Send
 from peerlock.simulator import Heavy, Level, Scenario, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.judge import Violation
+from peerlock.simulator.violation import Violation
 from peerlock.traces.trace import Kind
 from tests.support.counts import light_entries
 
@@ -310,7 +310,7 @@ def test_a_request_that_overtakes_the_news_is_the_news() -> None:
     assert link.global_request_collector == (4, 2)
 
 
-# What makes no sense
+# Invalid messages
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from peerlock.core.topology import topology
 from peerlock.quorums.constructions import plane
 from peerlock.simulator.load import Heavy, Light, Load
 from peerlock.simulator.report import Report
-from peerlock.simulator.simulation import Scenario, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import simulate
 from tests.support.counts import SIZES, light_entries
 
 
@@ -84,7 +85,7 @@ def test_carvalho_roucairol_costs_0_to_2_n_minus_1(n: int) -> None:
     again = [messages for before, node, messages in later if before == node]
 
     assert max(light) <= 2 * (n - 1)
-    assert not any(again)  # whoever was last enters again for nothing
+    assert not any(again)  # the last one enters again for nothing
     heavy = measured("carvalho-roucairol", n, 20 * n, Heavy())
     assert 0 <= heavy.messages_per_entry <= 2 * (n - 1)
 

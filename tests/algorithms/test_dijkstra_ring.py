@@ -92,6 +92,13 @@ def test_from_every_state_one_privilege_is_left(
     assert (found.beginnings, found.states, found.unsafe) == (beginnings, states, unsafe)
 
 
+def test_of_three_nodes_too_the_states_are_counted() -> None:
+    """With few values; `make check-all` has 6, with which they converge."""
+    found = convergence(model("dijkstra-ring", 3, None, values=2))
+    assert (found.beginnings, found.states, found.unsafe) == (2917, 26159, 21807)
+    assert "again and again" in found.failure
+
+
 @pytest.mark.parametrize("values", [2, 3])
 def test_with_fewer_values_than_places_two_go_round_for_ever(values: int) -> None:
     """The paper's K ≥ N is for machines that read their neighbour's memory."""

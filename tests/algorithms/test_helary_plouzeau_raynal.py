@@ -291,7 +291,7 @@ def test_with_a_clock_that_only_requests_set_one_can_seem_to_be_granted() -> Non
     assert (violation.property, violation.depth) == ("deadlock", 13)
 
 
-# What makes no sense
+# Invalid messages
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Joung's: those of one group together, those of two groups never."""
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import pytest
 
 from peerlock.algorithms.joung import Joung, Request
@@ -8,7 +11,7 @@ from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.cli.advise import candidates
 from peerlock.core.demands import Groups
-from peerlock.core.peer import Broadcast, Send
+from peerlock.core.peer import Broadcast, Peer, Send
 from peerlock.simulator import Heavy, Light, Scenario, Violation, empty_trace, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Judge
@@ -57,6 +60,46 @@ def test_a_node_never_defers_its_own_group(inside: bool) -> None:
     assert peer.drain() == [Send(3, REPLY)]
     peer.receive(2, Request(1, 1))
     assert peer.drain() == []  # another group follows the order
+
+
+def test_as_a_lock_each_node_is_a_group_and_readers_are_one() -> None:
+    one, two = Joung(1, THREE), Joung(2, THREE)
+    one.acquire()
+    two.acquire()
+    assert one.drain() == [Broadcast(Request(1, -1))]
+    assert two.drain() == [Broadcast(Request(1, -2))]
+    one.receive(2, Request(1, -2))
+    assert one.drain() == []
+    assert one.others_may_wait
+    reader = Joung(3, THREE)
+    reader.acquire_shared()
+    reader.drain()
+    reader.receive(2, Request(2, 1))
+    assert reader.drain() == [Send(2, REPLY)]
+    assert not reader.others_may_wait
+
+
+@dataclass(eq=False)
+class AsALock(Joung):
+    def acquire_for(self, demand: Any) -> None:
+        if isinstance(demand, str):  # a reader's, or not
+            Peer.acquire_for(self, demand)
+        else:
+            super().acquire_for(demand)
+
+
+@pytest.mark.parametrize(("nodes", "requests"), [(2, 2), (3, 1)])
+def test_as_a_lock_it_has_readers_and_writers_in_every_schedule(
+    nodes: int, requests: int
+) -> None:
+    """As many states as Ricart and Agrawala's readers and writers."""
+    members = tuple(range(1, nodes + 1))
+    theirs = model("ricart-agrawala-readers-writers", nodes, requests)
+    ours = replace(theirs, make=lambda node: AsALock(node, members))
+    found, expected = check(ours), check(theirs)
+    assert found.holds
+    assert found.coverage.states == expected.coverage.states
+    assert found.max_overtaken == expected.max_overtaken
 
 
 def test_a_node_that_has_left_defers_nobody() -> None:
@@ -121,5 +164,8 @@ def test_a_trace_tells_the_groups() -> None:
 
 
 def test_groups_are_no_semaphores() -> None:
-    assert "joung" not in candidates("semaphore", everything=True)
+    for use in ("lock", "shared lock"):
+        assert "joung" not in candidates(use, everything=False)
+    for everything in (True, False):
+        assert not {"joung", "raynal-k-of-l"} & set(candidates("semaphore", everything))
     assert {"raymond-k", "srimani-reddy", "kakugawa"} <= set(candidates("semaphore", True))

@@ -11,7 +11,14 @@ from statistics import fmean
 import pytest
 
 from peerlock.algorithms.kakugawa import Kakugawa
-from peerlock.algorithms.maekawa import Locked, Maekawa, Maekawa1985, Request
+from peerlock.algorithms.maekawa import (
+    Failed,
+    Inquire,
+    Locked,
+    Maekawa,
+    Maekawa1985,
+    Request,
+)
 from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.core.bits import bits
@@ -267,7 +274,7 @@ def test_nodes_1_and_5_of_eight_share_a_group_and_get_in_with_four_permits() -> 
 
 @pytest.mark.parametrize(("n", "k"), [(4, 2), (6, 2), (6, 3), (8, 4), (5, 3), (14, 2)])
 def test_no_permit_is_refused_while_one_is_free(n: int, k: int) -> None:
-    """Whoever asks and leaves, and in whatever order messages arrive."""
+    """Whichever nodes ask and leave, and in whatever order messages arrive."""
     for seed in range(25):
         rng = Random(seed)
         cluster = ByHand("kakugawa", n, permits=k)
@@ -365,3 +372,14 @@ def test_four_nodes_of_a_group_of_seven_need_sanders_correction() -> None:
     corrected = check(two_at_a_time(Maekawa, k_coterie(14, 2), asking))
     assert corrected.holds
     assert corrected.coverage == (142539, 664694, 32)
+
+
+def test_a_member_inquires_once_until_it_is_answered() -> None:
+    """Another one that precedes is told to wait, and gets the lock with the answer."""
+    member = Kakugawa(1, (1, 2, 3, 4, 5, 6), permits=2)
+    member.receive(3, Request(3))
+    assert member.drain() == [Send(3, Locked())]
+    member.receive(5, Request(2))
+    assert member.drain() == [Send(5, Failed()), Send(3, Inquire())]
+    member.receive(2, Request(1))
+    assert member.drain() == [Send(2, Failed())]

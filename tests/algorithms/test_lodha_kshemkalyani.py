@@ -98,6 +98,15 @@ def test_senseless_messages_are_refused() -> None:
         peer.receive(3, Request(3, 0))
 
 
+@pytest.mark.parametrize("message", [Request(9, 8), Reply(8), Flush(8)], ids=str)
+def test_no_request_after_ours_is_finished_before_it(message: object) -> None:
+    peer = asking()
+    before = peer.snapshot()
+    with pytest.raises(RemoteError, match="3 has finished a request that follows ours"):
+        peer.receive(3, message)
+    assert peer.snapshot() == before
+
+
 # Claims
 
 

@@ -13,7 +13,7 @@ from peerlock.checker.model import exhibit, model
 from peerlock.core.peer import Enter, Send
 from peerlock.quorums.constructions import QuorumSystem
 from peerlock.simulator import Heavy, Level, Light, Scenario, simulate
-from peerlock.simulator.judge import Violation
+from peerlock.simulator.violation import Violation
 from peerlock.traces.trace import Kind
 
 NAME = "maekawa-relinquish"

@@ -245,7 +245,7 @@ def test_it_holds_as_long_as_a_majority_is_left(
     crashes: int,
     coverage: tuple[int, ...],
 ) -> None:
-    """Whoever crashes and when; with more requests in docs/checked.md."""
+    """Whichever nodes crash and when; with more requests in docs/checked.md."""
     report = check(model(name, nodes, requests, Network(fifo=True, crashes=crashes)))
     assert report.holds
     assert report.coverage == coverage

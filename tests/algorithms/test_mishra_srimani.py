@@ -94,7 +94,7 @@ def cluster(nodes: int, requests: int | tuple[int, ...], crashes: int) -> Model:
     ("nodes", "requests", "crashes"), [(2, 2, 0), (2, 2, 1), (3, 1, 0), (3, 1, 1)]
 )
 def test_nobody_waits_for_ever(nodes: int, requests: int, crashes: int) -> None:
-    """Somebody's time-out is always set, so nothing is ever stuck: look for circles."""
+    """Some node's time-out is always set, so nothing is ever stuck: look for circles."""
     assert not starves(cluster(nodes, requests, crashes))
 
 
@@ -299,7 +299,7 @@ def test_of_two_that_check_the_lower_goes_on(other: NodeId, answers: bool) -> No
     [
         (1, OLD),  # not asked for
         (1, NEW),
-        (1, Privilege((3,), (0, 0, 0), (0, 0))),  # somebody else's
+        (1, Privilege((3,), (0, 0, 0), (0, 0))),  # another node's
     ],
     ids=str,
 )

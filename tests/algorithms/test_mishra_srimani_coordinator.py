@@ -71,7 +71,7 @@ def test_with_50_nodes_it_takes_far_less_than_the_first_algorithm() -> None:
 def test_one_node_may_fail_at_any_time(
     nodes: int, requests: int, crashes: int, coverage: tuple[int, int, int]
 ) -> None:
-    """Somebody's time-out is always set, so nothing is ever stuck: look for circles."""
+    """Some node's time-out is always set, so nothing is ever stuck: look for circles."""
     search = searched(cluster(nodes, requests, crashes))
     assert search.breach is None
     assert search.coverage == coverage

@@ -93,6 +93,20 @@ def test_senseless_messages_are_refused(message: object) -> None:
         MuellerPriority(3, FOUR).receive(2, message)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [Token((2, 2)), Token((3,)), Token((9,)), Follow(3, 3), Follow(3, 9)],
+    ids=str,
+)
+def test_so_is_a_token_with_a_queue_that_cannot_be(message: object) -> None:
+    peer = MuellerPriority(3, FOUR)
+    peer.acquire()
+    before = peer.snapshot()
+    with pytest.raises(RemoteError):
+        peer.receive(2, message)
+    assert peer.snapshot() == before
+
+
 # Claims
 
 

@@ -92,7 +92,7 @@ def test_nodes_may_fail_at_any_time(
     assert search.exhausted
     assert search.breach is None
     assert search.coverage == coverage
-    assert starving(search) is None  # somebody's T_wait always runs: look for circles
+    assert starving(search) is None  # some T_wait always runs: look for circles
 
 
 def cluster(nodes: int, requests: int | None, crashes: int) -> Model:

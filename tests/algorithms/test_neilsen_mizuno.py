@@ -1,4 +1,4 @@
-"""Neilsen and Mizuno: a tree whose edges point to whoever asked last, a claim a test."""
+"""Neilsen and Mizuno: edges point to the node that asked last; a test for each claim."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_from_every_node_last_leads_to_the_one_sink(spec: str) -> None:
             assert at == node
 
 
-# What makes no sense
+# Invalid messages
 
 
 @pytest.mark.parametrize(

@@ -360,17 +360,17 @@ def test_what_a_peer_names_is_not_imported(folder: Path) -> None:
     """It is kept by its home, as those who use it say; nobody else takes part."""
     name = "mine:Mine"
     wanted, agreed = Demand(name), Terms(name, 0, True, 0)
-    terms.must_be_possible(wanted)
+    terms.validate_demand(wanted)
     assert objection(wanted, agreed) == ""
     assert "ask for that algorithm" in objection(Demand(), agreed)
     with pytest.raises(RemoteError, match="this process has not asked for mine:Mine"):
-        terms.must_make_sense(agreed, 3)
+        terms.validate_terms(agreed, 3)
     assert is_strange(name)
     assert known(name) is None
     assert "mine" not in sys.modules
 
     terms.demand(name)  # now the program itself has asked
-    terms.must_make_sense(agreed, 3)
+    terms.validate_terms(agreed, 3)
     assert known(name) is algorithm(name)
 
 
@@ -392,7 +392,7 @@ def test_a_message_of_what_we_do_not_know_leaves_the_others_alone(folder: Path) 
 @pytest.mark.parametrize("name", ["no-such", "a b:C", "mine:", ":Mine", "x" * 200 + ":M"])
 def test_other_names_are_refused_as_before(name: str) -> None:
     with pytest.raises(RemoteError):
-        terms.must_be_possible(Demand(name))
+        terms.validate_demand(Demand(name))
 
 
 # To begin with

@@ -1,13 +1,17 @@
 """Raynal's k out of ℓ: what the others use leaves enough."""
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import pytest
 
 from peerlock.algorithms.raynal_k_of_l import Free, RaynalKOfL
 from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.checker.check import check
 from peerlock.checker.model import model
-from peerlock.core.demands import Units
-from peerlock.core.peer import Broadcast, Enter, RemoteError, Send
+from peerlock.core.demands import EXCLUSIVE, Units
+from peerlock.core.peer import Broadcast, Enter, Peer, RemoteError, Send
+from peerlock.node.terms import blueprint, demand, settle
 from peerlock.simulator import Heavy, Light, Scenario, Violation, simulate
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.judge import Judge
@@ -69,6 +73,15 @@ def test_whoever_comes_first_counts_as_what_it_asks_for(
     assert peer.drain() == [Send(sender, Free(freed))]
 
 
+def test_whoever_is_inside_counts_as_that_to_a_request_that_precedes_as_well() -> None:
+    peer = asking(3)
+    for sender in (1, 3):
+        peer.receive(sender, Free(5))
+    assert peer.drain() == [Enter()]
+    peer.receive(1, Request(0))
+    assert peer.drain() == [Send(1, Free(2))]
+
+
 def test_the_rest_is_freed_at_the_exit_for_all_requests_together() -> None:
     peer = asking(2)
     for sender in (1, 3):
@@ -124,3 +137,27 @@ def test_small_requests_are_inside_together() -> None:
     cluster.leave(2)
     cluster.settle()
     assert cluster.judge.inside == {3, 4}
+
+
+@dataclass(eq=False)
+class AsASemaphore(RaynalKOfL):
+    def acquire_for(self, units: Any) -> None:
+        if units == EXCLUSIVE:
+            Peer.acquire_for(self, units)
+        else:
+            super().acquire_for(units)
+
+
+@pytest.mark.parametrize(("nodes", "permits"), [(3, 1), (3, 2), (2, 2)])
+def test_as_a_semaphore_each_asks_for_one_unit(nodes: int, permits: int) -> None:
+    members = tuple(range(1, nodes + 1))
+    wanted = model("raymond-k", nodes, 1, permits=permits)
+    made = replace(wanted, make=lambda i: AsASemaphore(i, members, units=permits))
+    found = check(made)
+    assert found.holds
+    assert (found.max_messages_per_entry or 0) <= 3 * (nodes - 1)
+
+
+def test_a_lock_node_makes_it_with_as_many_units_as_permits() -> None:
+    terms = settle(demand("raynal-k-of-l", 3), 0)
+    assert blueprint(terms, 2).settings == {"units": 3}

@@ -134,7 +134,7 @@ def test_a_reply_that_names_one_who_does_not_wait_is_a_remote_error() -> None:
 
 @pytest.mark.parametrize("fifo", [True, False], ids=["fifo", "any order"])
 def test_it_is_not_sufficient_to_assume_that_it_applies(fifo: bool) -> None:
-    """The footnote: without the list, somebody enters on a REPLY that was not for it."""
+    """The footnote: without the list, a node enters on a REPLY that was not for it."""
     violation = check(model("ricart-agrawala-unnamed", 3, 1, Network(fifo))).violation
     assert violation is not None
     assert violation.property == "exclusion"

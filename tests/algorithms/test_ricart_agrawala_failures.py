@@ -33,8 +33,8 @@ from peerlock.core.under_way import UnderWay
 from peerlock.simulator import Crash, Heavy, Level, Scenario, Schedule, simulate
 from peerlock.simulator import Network as Wires
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Uniform
+from peerlock.simulator.violation import Violation
 from tests.support.counts import light_entries
 
 NAME = "ricart-agrawala-failures"

@@ -17,10 +17,10 @@ from peerlock.checker.model import Model, Network, exhibit, model
 from peerlock.core.bits import Nodes, bits
 from peerlock.core.peer import Broadcast, Enter, NodeId, RemoteError, Send, SetTimer
 from peerlock.simulator import Heavy, Level, Light, Report, Scenario, simulate
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Constant, Exponential, Latency, Uniform
 from peerlock.simulator.load import Load
 from peerlock.simulator.network import Network as Wires
+from peerlock.simulator.violation import Violation
 from tests.support.counts import light_entries
 
 NAME = "ricart-agrawala-implicit"
@@ -95,7 +95,7 @@ def test_a_reply_settles_a_deferral_in_either_order(order: tuple[object, object]
     peer = asking()
     for message in order:
         peer.receive(3, message)
-    assert peer.drain() == []  # somebody else may still defer
+    assert peer.drain() == []  # another node may still defer
     peer.timer("silence")
     assert peer.drain() == [Enter()]
 

@@ -167,7 +167,7 @@ def test_messages_in_order_do_not_mend_that(requests: tuple[int, ...], depth: in
     assert (found.property, found.depth) == ("starvation", depth)
 
 
-# What makes no sense
+# Invalid messages
 
 
 def test_a_token_that_was_not_asked_for() -> None:

@@ -142,7 +142,7 @@ def messages_of_a_burst(n: int, rng: Random) -> int:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 25])
 def test_saturation_costs_2_n_minus_1(n: int) -> None:
-    """Who has just left has given way to all that wait, and asks them all again."""
+    """A node that has just left has given way to all that wait, and asks them all again."""
     report = simulate(Scenario(NAME, n, 40 * n, Heavy()))
     assert report.messages_per_entry <= 2 * (n - 1)
     assert report.messages_per_entry == pytest.approx(2 * (n - 1), rel=0.05)

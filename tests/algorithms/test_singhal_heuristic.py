@@ -68,7 +68,7 @@ def test_of_any_two_one_would_ask_the_other_and_all_the_holder(n: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 20, 50])
 def test_an_entry_costs_the_nodes_place_among_the_last_to_enter(n: int) -> None:
-    """Who was inside p-th to last asks the p-1 that were there since."""
+    """The node that was inside p-th to last asks the p-1 that were there since."""
     latest = list(range(1, n + 1))
     for _, node, messages in light_entries(NAME, n, 100):
         place = latest.index(node) + 1
@@ -247,7 +247,7 @@ def test_who_discards_it_can_be_missed(fifo: bool) -> None:
     assert (violation.property, violation.depth) == ("starvation", 15)
 
 
-# What makes no sense
+# Invalid messages
 
 
 @pytest.mark.parametrize("node", [1, 2])

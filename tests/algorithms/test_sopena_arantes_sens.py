@@ -97,6 +97,14 @@ def test_a_node_that_is_no_coordinator_refuses_what_is_for_one(message: object) 
         SopenaArantesSens(2, FOUR, sites=2).receive(1, message)
 
 
+@pytest.mark.parametrize("message", [SiteRequest(3), Request(1, 4), Request(3, 0)], ids=str)
+def test_so_does_a_coordinator_of_sites_and_parts_that_there_are_not(
+    message: object,
+) -> None:
+    with pytest.raises(RemoteError):
+        SopenaArantesSens(1, FOUR, sites=2).receive(2, message)
+
+
 # Claims
 
 

@@ -203,7 +203,7 @@ def test_numbers_start_over() -> None:
         (3, Request(3, 3)),  # beyond the round
         (3, Request(3, 5)),  # beyond all numbers
         (3, Request(3, -2)),
-        (3, Request(1, 1)),  # somebody else's
+        (3, Request(1, 1)),  # another node's
         (3, ACK),
         (1, Privilege((2,), (0, 0, 0))),
     ],

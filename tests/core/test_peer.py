@@ -106,6 +106,8 @@ SENSIBLE_IN = {
     ("maekawa-takeover", "report"),  # of a failure that we shall hear of
     ("majority", "down"),
     ("weighted-majority", "down"),
+    ("majority-spare", "down"),
+    ("weighted-majority-spare", "down"),
     ("nishio-li-manning", "token_missing"),
     ("nishio-li-manning-apart", "token_missing"),
     ("nishio-li-manning-apart", "ack"),  # to what was proposed before a failure

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from peerlock.cli.quorums import KINDS as NAMES
 from peerlock.core.peer import NodeId
+from peerlock.lab import least_load
 from peerlock.lab.least_load import optimal_load
 from peerlock.quorums.agreements import KINDS as AGREEMENTS
 from peerlock.quorums.agreements import QuorumAgreement, entries, grid_set, half
@@ -225,6 +226,17 @@ def test_the_load_of_a_plane_cannot_be_less(order_n: int) -> None:
     best = optimal_load(plane(order_n))
     assert best.load == pytest.approx(plane(order_n).load)
     assert best.exact == Fraction(plane(order_n).sizes.max, order_n)
+
+
+def test_the_load_of_a_large_system_is_bounded_without_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    best = optimal_load(plane(12)).load
+    monkeypatch.setattr(least_load, "LARGE", 11)
+    monkeypatch.setattr(least_load, "solve", None)
+    found = optimal_load(plane(12))
+    assert found.at_least is not None
+    assert found.at_least <= best <= found.load == plane(12).load
 
 
 @pytest.mark.parametrize("height", range(6))

@@ -341,3 +341,14 @@ def test_a_grid_reads_one_of_each_column() -> None:
     made = BICOTERIES["grid"](9)
     assert made.read[4] == (4, 5, 6)
     assert made.written[4] == (2, 4, 5, 6, 8)
+
+
+def test_a_quorum_that_is_one_more_is_a_smallest() -> None:
+    """Of five nodes on a grid {3} meets every quorum, and so do larger sets."""
+    assert one_more_quorum(grid(5)) == bits((3,))
+
+
+def test_a_liar_that_is_silent_must_leave_a_quorum() -> None:
+    """All five nodes share enough, and none of them can be spared."""
+    everybody = QuorumSystem("everybody", ((1, 2, 3, 4, 5),) * 5)
+    assert (masked(everybody), disseminated(everybody)) == (0, 0)

@@ -28,20 +28,20 @@ Where this file departs from the survey, and why:
     complete.
   * According to the survey no quorum can be formed if a leaf on the path has failed.  That
     is so below this leaf's parent only if its other child has failed too: as long as some
-    node further up has another child, the path goes on there.
+    node further up has another child, the path continues there.
   * The survey does not say how a node finds out that another one is down: here its host
-    reports it.  Whoever waits for that node's PERMISSION asks the members of another
-    quorum as well, with the number that its REQUEST has.  It goes on waiting for all whom
-    it has asked and who are not down, as a REQUEST cannot be called off; so it may ask
-    more than it would need.  If no quorum is left it waits for ever.
+    reports it.  A node that waits for that one's PERMISSION asks the members of another
+    quorum as well, with the number that its REQUEST has.  It still waits for all that it
+    has asked and that are not down, as a REQUEST cannot be withdrawn; so it may ask more
+    nodes than it needs.  If no quorum is left it waits for ever.
   * A PERMISSION carries the highest number that its sender has seen.  The root gets all
     REQUESTs, but a leaf few; if it knew of no others, its own would have low numbers, and
     come first again and again.
   * A node that was down does not come back: it would have forgotten to whom it had given
     its PERMISSION.
-  * There is no FAILED as Maekawa has it, as the survey has none: whoever gets an INQUIRE
-    and is not inside YIELDs at once.  A REQUEST that precedes costs six messages at a
-    member then, as with Maekawa's rules.
+  * There is no FAILED as Maekawa has it, as the survey has none: a node that gets an
+    INQUIRE and is not inside YIELDs at once.  A REQUEST that precedes costs six messages at
+    a member then, as with Maekawa's rules.
 """
 
 from __future__ import annotations

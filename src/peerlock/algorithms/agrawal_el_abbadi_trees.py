@@ -7,8 +7,8 @@
 Agrawal and El Abbadi's algorithm on a tree that is given, with node 1 as its root.  A
 quorum of a tree is its root and a quorum of the tree below one of its children; or, without
 the root, quorums of the trees below all of its children.  Any two of them meet, by
-induction: of two that both have the root, there; and of two of which one has it not, below
-the child that the other goes on to.
+induction: of two that both have the root, there; and of two of which one lacks it, below
+the child that the other continues with.
 
     messages      3(K-1) per entry when nobody competes, up to 6(K-1), K the quorum's size:
                   at most the tree's height + 1 when no node is down, and the number of

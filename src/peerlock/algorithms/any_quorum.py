@@ -1,6 +1,7 @@
 """Maekawa's rules where any of several quorums will do: ask one, and more if need be.
 
-Shared by the algorithms whose nodes choose: `majority`, `weighted-majority`, `kakugawa`.
+Shared by the algorithms whose nodes choose: `majority`, `weighted-majority`, both with
+spare votes, and `kakugawa`.
 
   * A node asks the members of one quorum.  When that one cannot be had any more, it asks
     those of another one as well, with the number that its request has.
@@ -79,7 +80,9 @@ class AnyQuorum(Maekawa):
         if self.inside or self.quorum_within(self.asked & ~self.unavailable):
             return
         everybody = (2 << len(self.members)) - 2
-        fresh = self.quorum_within(everybody & ~self.unavailable) & ~self.asked
+        self.ask(self.quorum_within(everybody & ~self.unavailable) & ~self.asked)
+
+    def ask(self, fresh: Nodes) -> None:
         self.asked |= fresh
         request = Request(self.our_sequence_number)
         for member in nodes_in(fresh & ~(1 << self.me)):

@@ -4,9 +4,9 @@
     Algorithm.  16th International Conference on Distributed Computing Systems, May 1996,
     717-724; here after section 2 of Chaudhuri and Edward.
 
-One node is the request collector and has the TOKEN.  Everybody sends it their REQUESTs.
+One node is the request collector and has the TOKEN.  All others send it their REQUESTs.
 When it has no use for the TOKEN it copies its queue into it, sends it to the first in the
-queue, and tells everybody that the last one is the new collector.  The TOKEN goes from
+queue, and tells all others that the last one is the new collector.  The TOKEN goes from
 node to node as its queue says; meanwhile REQUESTs gather where it will arrive in the end.
 One that still came to the old collector is passed on to the new one.
 
@@ -61,7 +61,7 @@ class BanerjeeChrysanthisUncounted(BanerjeeChrysanthis):
     """As the source has it: the collector is who the last news says, however late it comes.
 
     The news goes straight to the last in the TOKEN's queue, and the TOKEN through all that
-    are before it; all the same the TOKEN can be first.  When the news comes the node may
+    are before it; nevertheless the TOKEN can be first.  When the news comes the node may
     have sent the TOKEN on, and now collects requests for ever, its own among them.
     """
 

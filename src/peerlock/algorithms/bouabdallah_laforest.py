@@ -43,7 +43,7 @@ from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.peer import Enter, NodeId, Peer, RemoteError, Send, fixed, setting
 
 Resource = int
-Asked = tuple[NodeId, int]  # who asked last, and with which of its requests
+Asked = tuple[NodeId, int]  # the node that asked last, and with which request
 HERE: Asked = (0, 0)  # in the control token
 
 
@@ -160,7 +160,7 @@ class BouabdallahLaforest(Peer):
                         self.send(to, Control(asked))
 
     def queue_up(self) -> None:
-        """We have the control token: we come after whoever asked last for each."""
+        """We have the control token: we come after the last node that asked for each."""
         assert self.asked is not None
         asked = list(self.asked)
         for resource in nodes_in(self.wanted):

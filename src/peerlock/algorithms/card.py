@@ -45,7 +45,7 @@ def docstring(entry: Algorithm) -> str:
 
 
 def _facts(block: str) -> Iterator[tuple[str, str]]:
-    """Lines of a word, then what it says, which may go on in deeper indented lines."""
+    """Lines of a word, then what it says, which may continue in deeper indented lines."""
     entries = cleandoc(block).replace("\n ", " ").splitlines()
     for entry in entries:
         name, _, text = entry.partition(" ")

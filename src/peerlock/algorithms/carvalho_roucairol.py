@@ -11,7 +11,7 @@ Between any two nodes at most one holds the other's permission.
     messages      0 to 2(N-1) per entry
     delay         one REPLY from the leaving node to the next
     network       no loss, no duplicates; messages may overtake one another
-    failures      none: a silent node stops whoever needs its permission
+    failures      none: a silent node stops all that need its permission
     fairness      no node waits for ever, but a node that holds all permissions may enter
                   again before a request with a smaller number has reached it
 

@@ -3,9 +3,9 @@
     The algorithm every textbook starts with; here after G. Mühl, Distributed
     Algorithms: Mutual Exclusion, lecture slides, University of Rostock.
 
-One node is the coordinator.  Whoever wants its critical section sends it a REQUEST and
-enters when the PERMISSION comes; whoever leaves sends a RELEASE.  The coordinator
-keeps those who have to wait in the order in which their REQUESTs arrived.
+One node is the coordinator.  A node that wants its critical section sends it a
+REQUEST, enters when the PERMISSION comes, and sends a RELEASE when it leaves.  The
+coordinator keeps the nodes that have to wait in the order in which their REQUESTs arrived.
 
     messages      3 per entry, 0 for the coordinator itself
     delay         two messages, RELEASE and PERMISSION, from the leaving node to the next

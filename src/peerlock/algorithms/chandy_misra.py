@@ -9,12 +9,12 @@ two has.  A node enters when it has, for each resource that it needs, the bottle
 shares with all others.  It asks for a bottle that it lacks, and the other node sends it,
 unless that one needs it too and is inside, or has the right to keep it.
 
-Who has that right is settled by another layer, the dining philosophers.  For each two nodes
-there is a fork.  A node that waits for bottles is hungry as well, and asks for the forks
-that it lacks.  A fork that was eaten with is dirty; it is cleaned and sent to the node that
-asks for it.  A clean fork is kept until its node has eaten.  So of two nodes each gives way
-to the other in turn, and there is no circle in which each waits for the next.  A node that
-has the fork may keep the bottles that it needs.
+Another layer settles which node has that right: the dining philosophers.  For each two
+nodes there is a fork.  A node that waits for bottles is hungry as well, and asks for the
+forks that it lacks.  A fork that was eaten with is dirty; it is cleaned and sent to the
+node that asks for it.  A clean fork is kept until its node has eaten.  So of two nodes each
+gives way to the other in turn, and there is no circle in which each waits for the next.  A
+node that has the fork may keep the bottles that it needs.
 
     messages      by conflicts: 0 if a node has all bottles; 2 for each fork and for each
                   bottle that it lacks when nobody competes
@@ -27,7 +27,7 @@ has the fork may keep the bottles that it needs.
 Where this file departs from the paper, and why:
   * The paper has one bottle for two neighbours.  Here every node may need every resource,
     so that there is one for each two nodes and each resource.
-  * A philosopher who has drunk may still be hungry.  It goes on to eat when it has all
+  * A philosopher who has drunk may still be hungry.  It eats as soon as it has all
     forks, and that takes no time.
   * It is for the lab: lock nodes acquire several names in one order, each name with an
     algorithm of its own.

@@ -13,7 +13,8 @@ column: (p, q) is the gate of the row that was privileged, and the PRIVILEGE com
 column q and begins its round of row i.
 
     messages      3√n to 4√n per entry when nobody competes, 3.5√n on average, fewer in the
-                  privileged row; towards 4 when all compete
+                  privileged row; √n rounded up where n is no square; towards 4 when all
+                  compete
     delay         one PRIVILEGE to the next node of the row, at most 3√n to another row's
     network       no loss, no duplicates; messages may overtake one another
     failures      none: the privilege must not be lost
@@ -33,7 +34,7 @@ Where this file departs from the source, and why:
     been answered.  Messages that overtake one another then do no harm.
   * A CALL leaves its word at every node that it passes, for the PRIVILEGE to find on its
     round, and goes once down the column at most.  A NOTE that does not find the PRIVILEGE
-    in the row any more comes round to its column, and the CALL goes on.
+    in the row any more comes round to its column, and the CALL continues.
   * Any n will do: rows have ⌈√n⌉ nodes, the last one what is left.  Its last node stands in
     for those that it lacks, in their columns.
 """
@@ -150,7 +151,7 @@ class Chaudhuri91(Peer):
     passed: int = 0
     rounds: tuple[int, ...] = ()
 
-    # The round after which, as we know, somebody in our row wants another one; and the one
+    # The round after which, as we know, a node of our row wants another one; and the one
     # after which the privilege has left it, or will.
     asked: int = -1
     left: int = 0
@@ -251,7 +252,7 @@ class Chaudhuri91(Peer):
     # Asking
 
     def ask(self, seen: int) -> None:
-        """Somebody in our row wants a round after `seen`, as far as that is news."""
+        """A node of our row wants a round after `seen`, as far as that is news."""
         if seen < self.passed or seen <= self.asked:
             return
         self.asked = seen

@@ -5,19 +5,19 @@
     in the 16th IASTED International Conference on Parallel and Distributed Computing and
     Systems, 2004, 197-204.  It builds on Banerjee and Chrysanthis, 1996.
 
-The nodes form √n local groups.  In each a local request collector, the LRC, queues who
-wants in; whoever has the TOKEN and no use for it sends it with this queue to the first in
-it, and the last becomes the LRC, as the TOKEN will come to rest there.  One node of each
-group, its link-node, belongs to the global group too, where a global request collector,
-the GRC, queues the groups in the same way.  The link-node is the LRC of its group while
-the TOKEN is elsewhere, and asks the GRC for it.
+The nodes form √n local groups.  In each a local request collector, the LRC, queues the
+nodes that want in; when it has the TOKEN and no use for it, it sends it with this queue to
+the first in it, and the last becomes the LRC, as the TOKEN will come to rest there.  One
+node of each group, its link-node, belongs to the global group too, where a global request
+collector, the GRC, queues the groups in the same way.  The link-node is the LRC of its
+group while the TOKEN is elsewhere, and asks the GRC for it.
 
 A marker in the local queue says where the TOKEN's stay in a group ends: who is above it is
 served, then the TOKEN is back at the link-node and goes to the next group.  The GRC puts
 it there when a group asks, any other link-node when the TOKEN comes.
 
-    messages      at most 6 + 3(√n-1) when nobody competes, 0 at the node that has the
-                  token; about 2(1 + 1/√n - 1/n) when all compete
+    messages      at most 6 + 3(⌈√n⌉-1) when nobody competes, 0 at the node that has the
+                  token; about 2 + 1/√n when all compete
     delay         one TOKEN from the leaving node to the next in its group, at most three
                   to one in another group
     network       no loss, no duplicates; messages may overtake one another
@@ -33,7 +33,7 @@ Where this file departs from the paper, and why:
     one knows the latest collector.  Nine pieces of the museum follow its errors.
   * The TOKEN counts the changes of collectors.  Collector messages and REQUESTs say as of
     which change they know the collector, and the latest knowledge counts.  News can come
-    late, even in order, as it comes from whoever had the TOKEN:
+    late, even in order, as it comes from the node that had the TOKEN:
     `chaudhuri-edward-uncounted`.
   * A REQUEST teaches its receiver that it is the collector, and the TOKEN's queue tells
     everyone on its way that the last in it is.  So a REQUEST that has overtaken the news
@@ -45,14 +45,17 @@ Where this file departs from the paper, and why:
     messages for nothing, and no harm that we could find.
   * There is no second marker in a queue, as the text says and the listing does not:
     `chaudhuri-edward-markers`.
-  * Who sends the token does not have it any more, and who leaves when nobody waits still
-    does: `chaudhuri-edward-twice` and `chaudhuri-edward-forgetful`.
+  * A node that sends the token no longer has it, and a node that leaves when no other
+    waits still does: `chaudhuri-edward-twice` and `chaudhuri-edward-forgetful`.
   * A node that has the idle token enters at once.  The listing has it ask itself, and
     announce that it is the collector, as before.
   * The paper's (i, k) is node i + 1 + (k-1)⌈√n⌉: dealt to the groups in turn, as the paper
-    has it when n is no square, so that the link-nodes come first.
-  * The paper counts a link-node's requests to itself.  Here they are no messages, and
-    2 + 1/√n - 1/n remain per entry when all compete and n is a square.
+    has it when n is not a square, so that the link-nodes come first.
+  * The paper's 6 + 3(√n-1) is for squares.  The groups that it makes of another n are
+    larger, and with five nodes an entry takes 10 messages, not 9.7.
+  * The paper counts a link-node's requests to itself, and so 2(1 + 1/√n - 1/n) when all
+    compete.  Here they are not messages, and 2 + 1/√n - 1/n remain if n is a square, or
+    2 + 1/√n where a link-node is in the middle of its own queue.
 """
 
 from __future__ import annotations
@@ -106,7 +109,7 @@ class ChaudhuriEdward(Peer):
     # True from our request until our release, the critical section included.
     requesting: bool = False
 
-    # True while somebody else has us in a queue, or is about to: the local collector, or
+    # True while another node has us in a queue, or is about to: the local collector, or
     # the token.
     queued: bool = False
 
@@ -334,7 +337,7 @@ class ChaudhuriEdward(Peer):
         self.send_token(Token(queue, number))
 
     def leave_group(self, number: int) -> None:
-        """To the next group; and back to ours in its turn if somebody waits here."""
+        """To the next group; and back to ours in its turn if a node waits here."""
         queue, self.grq, self.lrq = self.grq, (), self.lrq[1:]
         if self.global_request_collector[1] != self.me:
             self.called = False
@@ -360,7 +363,7 @@ ENTRIES = (
         source="Chaudhuri, Edward",
         year=2004,
         family="token",
-        messages="≤ 6 + 3(√n−1); heavy 2(1 + 1/√n − 1/n)",
+        messages="≤ 6 + 3(⌈√N⌉−1); about 2 + 1/√N heavy",
         serves=("lock",),
     ),
 )

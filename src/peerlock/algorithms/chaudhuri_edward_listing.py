@@ -73,7 +73,7 @@ class ChaudhuriEdwardTwice(ChaudhuriEdward):
 class ChaudhuriEdwardUncounted(ChaudhuriEdward):
     """As the listing has it: the last message names the collector, however late it is.
 
-    News of who collects comes from whoever had the token, and can be old when it comes.
+    News of who collects comes from the node that had the token, and can be old by then.
     A node that takes itself for the collector again waits for a token that nobody sends.
     """
 
@@ -122,8 +122,8 @@ class ChaudhuriEdwardMarkers(ChaudhuriEdward):
 class ChaudhuriEdwardAgain(ChaudhuriEdward):
     """As the listing has it: a link-node sends the token to the next group twice.
 
-    `grant_token` sends it when nobody of the group waits any more, and goes on to its last
-    line, which sends it again, whatever came before.  No procedure refuses a token.
+    `grant_token` sends it when no node of the group waits any more, and continues with its
+    last line, which sends it again, whatever came before.  No procedure refuses a token.
     """
 
     def leave_group(self, number: int) -> None:
@@ -143,7 +143,7 @@ class ChaudhuriEdwardRear(ChaudhuriEdward):
     """As the listing has it: a link-node that takes over names another as the collector.
 
     `broadcast LR_COLLECTOR` names token_Q.rear.  Where the link-node has just made itself
-    the collector, that is still the one before, and its group goes on to ask that one.
+    the collector, that is still the one before, and its group still asks that one.
     """
 
     def pass_on(self, token: Token) -> None:
@@ -187,7 +187,7 @@ class ChaudhuriEdwardIdle(ChaudhuriEdward):
     """As the listing has it: a link-node that knows that it is the GRC does not grant.
 
     `receive_token_linknode` calls `grant_token` if the node is not the GRC, or if others
-    are in the token's queue.  The last in that queue is the new GRC; if it has been told so
+    are in the token's queue.  The last in that queue is the new GRC; if it hears of that
     before the token comes, it keeps the token, and those of its group wait.
     """
 

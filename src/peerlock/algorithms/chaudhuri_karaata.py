@@ -11,7 +11,8 @@ RELEASE tells the corner that its node has left.  If the TOKEN is not there, the
 asks for it along the z-axis, and it comes along the z-axis.
 
     messages      3d + 2h per entry when nobody competes, d the way to the corner and h the
-                  way of the token: at most 8(n^⅓ - 1); about 3(n^⅓ - 1) when all compete
+                  way of the token: at most 8(⌈n^⅓⌉ - 1); about 3(n^⅓ - 1) when all
+                  compete
     delay         a RELEASE and a PERMIT, each the way between node and corner, and between
                   planes the TOKEN's way
     network       no loss, no duplicates; messages may overtake one another
@@ -97,7 +98,7 @@ class ChaudhuriKaraata(Peer):
     # Whom of our plane we have permitted to enter, ourselves included; 0 when nobody.
     permitted: NodeId = 0
 
-    # Who asked us and waits, nodes of our plane and corners, the first one first.
+    # The nodes that asked us and wait, of our plane and corners, the first one first.
     queue: tuple[NodeId, ...] = ()
 
     # True when we have asked the holder and the token has not come since.
@@ -228,7 +229,7 @@ ENTRIES = (
         source="Chaudhuri, Karaata",
         year=1998,
         family="token",
-        messages="≤ 8(∛N−1) light, O(∛N)",
+        messages="≤ 8(⌈∛N⌉−1) light, O(∛N)",
         serves=("lock",),
     ),
 )

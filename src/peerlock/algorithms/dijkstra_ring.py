@@ -15,7 +15,7 @@ is nowhere else in the ring.  When that has gone round, all values are equal to 
     delay         one STATE to the next node, N-1 at most to one that waits
     network       no loss while it serves, FIFO, and a bound on delay below the time-out
     failures      any: from every state of memories and links, after some time one privilege
-                  is left, and everybody who waits is let in
+                  is left, and every waiting node enters
     fairness      in the order of the ring: at most N-1 others enter before a waiting node
 
 Where this file departs from the paper, and why:
@@ -23,9 +23,10 @@ Where this file departs from the paper, and why:
     successor whenever it changes, and once more when nothing has been under way for long.
   * What is under way is state as well, so that the paper's K ≥ N is not enough.  If at most
     one STATE is on each link, then besides node 1's own there are 2N-1 values in memories
-    and on links, and only node 1 makes new ones: K = 2N suffices.  With K = 2N-1 and two
-    or three nodes the checker finds two privileges that go round for ever.  That K = 2N
-    suffices it has shown for two nodes; for more there is this argument.
+    and on links, and only node 1 makes new ones: K = 2N suffices.  From every state of two
+    nodes with K from 2 to 5 and of three with K from 2 to 6 the checker has shown it: the
+    ring converges if K is 2N or more, and with K = 2N-1 two privileges go round for ever.
+    For more nodes there is this argument.
   * A privilege that a node does not use passes by at once.  A node that uses it takes the
     predecessor's value when it enters, and tells its successor when it leaves.
   * Whether its user waits or is inside is known to a node: that is not corrupted apart from

@@ -77,8 +77,8 @@ class Algorithm(NamedTuple):
 
     @property
     def shares(self) -> bool:
-        """Readers may be inside together."""
-        return "shared lock" in self.serves
+        """Readers may be inside together, and there is nothing else to ask for."""
+        return "shared lock" in self.serves and self.takes not in RULES
 
     def capacity(self, permits: int | None = None) -> int:
         """How many may be inside together, other than readers."""

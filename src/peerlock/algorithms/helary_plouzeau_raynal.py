@@ -150,7 +150,7 @@ class HelaryPlouzeauRaynal(Peer):
 
     def must_be_neighbour(self, sender: NodeId) -> None:
         if sender not in self.topology.neighbours(self.me):
-            raise RemoteError(f"{sender} is no neighbour of ours")
+            raise RemoteError(f"{sender} is not a neighbour of this node")
 
 
 @dataclass(eq=False)

@@ -23,8 +23,8 @@ Where this file departs from the paper, and why:
     of different groups alternate in the order: a request waits for all those of other
     groups that precede it.  His second algorithm, RA2, lets those who are inside admit
     others of their group in spite of that; it is not here.
-  * It is for the lab: the users of a lock name no groups; `ricart-agrawala-readers-writers`
-    serves the one group that they have, readers.
+  * The users of a lock name no groups.  For a lock all readers are one group, and each
+    node is one of its own for those that want it alone.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.ricart_agrawala import REPLY, Reply, RicartAgrawala
 from peerlock.core.demands import DEFAULT_PERMITS
 from peerlock.core.peer import NodeId, setting
+
+READERS = 1  # their group, where a lock is shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,10 @@ class Joung(RicartAgrawala):
     group: int = 0
 
     def acquire(self) -> None:
-        self.acquire_for(1)
+        self.acquire_for(-self.me)  # no other node asks for that
+
+    def acquire_shared(self) -> None:
+        self.acquire_for(READERS)
 
     def acquire_for(self, group: int) -> None:
         assert not self.requesting_critical_section
@@ -68,6 +73,10 @@ class Joung(RicartAgrawala):
     def release(self) -> None:
         super().release()
         self.group = 0
+
+    @property
+    def others_may_wait(self) -> bool:
+        return self.reply_deferred != 0
 
     def receive_request(self, j: NodeId, message: Any) -> None:
         if message.group != self.group:
@@ -87,5 +96,6 @@ ENTRIES = (
         family="several",
         messages="2(N−1)",
         takes="groups",
+        serves=("lock", "shared lock"),
     ),
 )

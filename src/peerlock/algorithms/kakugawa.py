@@ -75,7 +75,7 @@ class Kakugawa(AnyQuorum):
         return super().unavailable | self.failed_members
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
-        """A request that has to wait is told so, whether it precedes or not."""
+        """A request that has to wait is answered so, whether it precedes or not."""
         if len(self.choices) == 1:
             super().receive_request(sender, message)
             return

@@ -1,11 +1,11 @@
-"""Lamport, 1978: everybody keeps the same queue of requests.
+"""Lamport, 1978: every node keeps the same queue of requests.
 
     L. Lamport.  Time, Clocks, and the Ordering of Events in a Distributed System.
     Communications of the ACM 21(7), July 1978, 558-565.
 
 A request carries the time of its node's logical clock, goes to all nodes, is put into
 every node's queue, and is acknowledged with a REPLY.  A node enters when its own request
-is the first in its own queue and everybody has replied: as messages stay in order, no
+is the first in its own queue and all others have replied: as messages stay in order, no
 earlier request can still be on its way.
 
     messages      3(N-1) per entry: N-1 REQUEST, N-1 REPLY, N-1 RELEASE
@@ -22,7 +22,7 @@ Where this file departs from the paper, and why:
   * Only a REQUEST carries a time, as in the TLA+ example LamportMutex.  A REPLY is later
     than the REQUEST it answers by being its answer, and that is what rule 5 asks for; a
     node that has replied counts as heard.  A node that was heard from in another way
-    replies all the same, so nothing is lost but a little time.
+    still replies, so nothing is lost but a little time.
   * The clock advances where a time is read or written, at REQUESTs.
 """
 
@@ -113,7 +113,7 @@ class Lamport(Peer):
         self.enter_if_first()
 
     def enter_if_first(self) -> None:
-        """Rule 5: ours is the first request, and everybody has replied."""
+        """Rule 5: ours is the first request, and all others have replied."""
         ours = self.our_request
         if ours is None or self.inside or self.outstanding:
             return

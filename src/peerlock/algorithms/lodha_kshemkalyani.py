@@ -31,8 +31,6 @@ Where this file departs from the paper, and why:
     receiver would wait for ever: three nodes that ask at once are enough.
   * A FLUSH does not count as heard from its sender: its REQUEST did so before.  And a FLUSH
     that is late, as a later one said more, must not answer the next request.
-  * It is for the lab: it is rebuilt, and `ricart-agrawala` serves locks, with more messages
-    only where many ask at once.
 """
 
 from __future__ import annotations
@@ -117,6 +115,7 @@ class LodhaKshemkalyani(Peer):
         number = message.sequence_number
         if self.deferred >> j & 1:
             raise RemoteError(f"{j} requests again before we have replied")
+        self.must_precede_us(j, message.finished)
         self.highest_sequence_number = max(self.highest_sequence_number, number)
         if self.heard >> j & 1:
             self.deferred |= 1 << j
@@ -131,13 +130,19 @@ class LodhaKshemkalyani(Peer):
     def receive_reply(self, j: NodeId, message: Reply) -> None:
         if not self.waiting or self.heard >> j & 1:
             raise RemoteError(f"{j} replies, and no reply is outstanding")
+        self.must_precede_us(j, message.finished)
         self.finish((message.finished, j))
         self.hear(j)
 
     def receive_flush(self, j: NodeId, message: Flush) -> None:
+        self.must_precede_us(j, message.finished)
         if self.waiting:
             self.finish((message.finished, j))
             self.enter_if_first()
+
+    def must_precede_us(self, j: NodeId, finished: int) -> None:
+        if self.waiting and (finished, j) > self.ours:
+            raise RemoteError(f"{j} has finished a request that follows ours")
 
     def finish(self, last: Timestamp) -> None:
         """That request is over, and so is every one that precedes it."""
@@ -164,5 +169,6 @@ ENTRIES = (
         family="permission",
         messages="2(N−1) light … N−1 if all ask at once",
         fifo=True,
+        serves=("lock",),
     ),
 )

@@ -1,12 +1,12 @@
 """An algorithm by what a user writes for it; it is imported when it is asked for.
 
-One of ours is written by its name.  One from elsewhere is written as a file
+One of the catalogue is written by its name.  One from elsewhere is written as a file
 (`./mine.py`, or `./mine.py:Class`), as `package.module:Class`, by the name under which an
 installed package has registered it, or, in Python, by its class.
 
-Between nodes, one of ours goes by its name, one from elsewhere as `package.module:Class`.
-What another node names is imported only if it is ours, or if this program has asked for it
-itself: no peer can make us run code.
+Between nodes, one of the catalogue goes by its name, one from elsewhere as
+`package.module:Class`.  What another node names is imported only if it is in the catalogue,
+or if this program has asked for it itself: no peer can make us run code.
 """
 
 from __future__ import annotations
@@ -89,5 +89,5 @@ def is_strange(name: str) -> bool:
 
 
 def serves(name: str) -> tuple[str, ...]:
-    """What a lock node can offer with it; of ours, nothing is imported to know."""
+    """What a lock node can offer with it; for the catalogue's, nothing is imported."""
     return (INDEX[name] if name in INDEX else algorithm(name)).serves

@@ -11,7 +11,7 @@ Sets locked piece by piece can lock each other out: then the member that sees a 
 REQUEST arrive INQUIREs whether the node it is locked for will succeed, and a node that
 has FAILED elsewhere RELINQUISHes.
 
-    messages      3(K-1) per entry when nobody competes; when many do more than the paper's
+    messages      3(K-1) per entry when nobody competes; when many do, more than the paper's
                   5(K-1), but fewer than 6(K-1), K the set's size
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
@@ -199,7 +199,7 @@ class Maekawa(Peer):
             self.tell(locking[1], Inquire())
 
     def overtaken(self, node: NodeId) -> None:
-        """`node` waits for the answer to an INQUIRE, and somebody preceding has come."""
+        """`node` waits for the answer to an INQUIRE, and a preceding request has come."""
         self.tell(node, Failed())
 
     def receive_relinquish(self, sender: NodeId, message: Relinquish) -> None:

@@ -28,7 +28,7 @@ Where this file departs from the paper, and why:
     names.  The node's next REQUEST can be passed on to a member before the RELEASE is
     there, FIFO or not, and waits.  So the algorithm holds without FIFO too.
   * A REQUEST names its origin, which need not be its sender, and a member knows where the
-    origin's set goes on.
+    origin's set continues.
   * The sets need not contain their own node; an entry then costs 2K+1.
 """
 

@@ -5,8 +5,8 @@
 
 Node i enters when every member of its set S_i is locked for it, and any two sets share a
 member, as in Maekawa's algorithm.  But a REQUEST is sent only after the LOCKED of the
-member before, and all nodes ask their members in one order.  Whoever waits at a member
-waits for a node that can wait at later members only, so nobody waits in a circle.
+member before, and all nodes ask their members in one order.  A node that waits at a
+member waits for one that can wait at later members only, so no nodes wait in a circle.
 INQUIRE, FAILED and RELINQUISH are not needed, and the entry takes longer.
 
     messages      3(K-1) per entry, K the set's size: K-1 REQUEST, K-1 LOCKED, K-1 RELEASE
@@ -19,7 +19,7 @@ Where this file departs from the paper, and why:
   * The paper leaves the order open: it is that of the node numbers.  A node that is in its
     own set locks itself when its turn comes, not before.
   * A REQUEST has no sequence number, and a member serves in the order of arrival.  Nothing
-    is taken back from anybody, so members need not compare REQUESTs.  Numbers would not
+    is taken back from a node, so members need not compare REQUESTs.  Numbers would not
     make it even: those who wait at an early member do not compete at the later ones yet.
   * A REQUEST from the node that a member is locked for waits like any other.  So it may
     overtake the RELEASE before it, and the algorithm holds without FIFO too.

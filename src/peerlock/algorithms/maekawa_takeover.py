@@ -4,11 +4,11 @@
     ACM Transactions on Computer Systems 3(2), May 1985, 145-159, section 9.
 
 As in Maekawa's algorithm, node i enters when every member of its set S_i is locked for it.
-A member is a seat that somebody has: its own node at first, and if that one has failed the
+A member is a seat that some node has: its own node at first, and if that one has failed the
 next node that has not, in the order of numbers.  What the failed node knew is lost, but it
 was about the nodes in whose sets it is, and they know it too: each sends a REPORT to the
 seat's new node, whether the seat is locked for it, or it waits for that, or neither.  When
-all have reported, the new node goes on where the failed one had stopped.
+all have reported, the new node continues where the failed one had stopped.
 
     messages      3(K-1) per entry when nobody competes, fewer than 6(K-1) when many do;
                   for a node that fails, one REPORT from each node in whose set its seats
@@ -114,7 +114,7 @@ class MaekawaTakeover(Peer):
     failed_seats: Nodes = 0
     inquiring_seats: Nodes = 0
 
-    # The seats that we have, or somebody believes that we have, by number.
+    # The seats that we have, or another node believes that we have, by number.
     seats: tuple[tuple[NodeId, Seat], ...] = ()
 
     def __post_init__(self) -> None:
@@ -191,7 +191,7 @@ class MaekawaTakeover(Peer):
     # The node of a seat
 
     def seat(self, number: NodeId) -> Seat:
-        """One that we get to hear of for the first time is somebody's who failed."""
+        """One that we hear of for the first time belongs to a node that has failed."""
         for known, seat in self.seats:
             if known == number:
                 return seat

@@ -21,8 +21,8 @@ Any majority will do, so nodes that are down are gone round.
 
 Where this file departs from the sources, and why:
   * The sources say how many must agree, not how to ask them.  Node i asks i, i+1, … round
-    the ring, so that all have equal work, and passes over those that are down.  If it
-    asked everybody and entered with the first majority, an entry would cost twice as much.
+    the ring, so that all have equal work, and passes over those that are down.  One that
+    is slow is waited for; `majority-spare` asks more nodes, and takes the quickest.
   * The rest is as in `weighted-majority`, with a vote for each node.
 """
 

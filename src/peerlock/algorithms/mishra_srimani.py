@@ -11,7 +11,7 @@ others answer NO_CRIT.  If nobody has it, and at most one node is silent, that o
 failed and the PRIVILEGE with it: CREATE_PRIVILEGE asks the others for an UPDATE of what
 they know, a new PRIVILEGE is made of that, and a SYSTEM_RECOVERED ends it.
 
-Of several that check at a time the lowest node goes on.  A PRIVILEGE says how many were
+Of several that check at a time the lowest node continues.  A PRIVILEGE says how many were
 made before it and by whom it was made; a node discards one that is older than the newest
 it knows of, so that duplicates, should there be any, come to an end.
 
@@ -28,11 +28,11 @@ Where this file departs from the survey, and why:
   * The survey has delays finite but unpredictable, and the token made anew as soon as
     N-2 NO_CRIT are there.  Then the last answer, still under way, can be that of the
     node inside.  Here answers are awaited for a time in which all can arrive.
-  * Who has answered NO_CRIT and gets the token afterwards answers REP_CRITICAL too, as
-    in Naimi and Trehel's algorithm; otherwise a token under way would not be found.  So
+  * A node that has answered NO_CRIT and gets the token afterwards answers REP_CRITICAL too,
+    as in Naimi and Trehel's algorithm; otherwise a token under way would not be found.  So
     does the lower of two that check, which must not quite ignore the higher one's check.
-  * Who times out while another checks waits for that one's word; but once only.  The
-    other may be the node that fails, and the token may go to it later.
+  * A node that times out while another checks waits for that one's word; but only once.
+    The other may be the node that fails, and the token may go to it later.
   * A node may answer NO_CRIT and fail then, as the token comes to it; so an UPDATE too is
     awaited for a time only, and one may be missing.
   * An UPDATE brings the numbers of all REQUESTs seen, so that the new token counts every
@@ -119,10 +119,10 @@ class MishraSrimani(SuzukiKasami):
     # We have sent a PRIVILEGE_CHECK and wait for answers.
     checking: bool = False
 
-    # Who has answered it with NO_CRIT; kept until the token that we make is complete.
+    # The nodes that have answered it with NO_CRIT; kept until our new token is complete.
     no_crit: Nodes = 0
 
-    # Somebody has answered it with REP_CRITICAL.
+    # A node has answered it with REP_CRITICAL.
     found: bool = False
 
     # Whose PRIVILEGE_CHECK we know of, and neither its end nor that we had the token.
@@ -152,7 +152,7 @@ class MishraSrimani(SuzukiKasami):
             self.set_timer("token", self.time_out)
 
     def hand_over(self, queue: tuple[NodeId, ...], granted: tuple[int, ...]) -> None:
-        """Queue whoever waits, and send the token to the first one, if it is valid."""
+        """Queue all that wait, and send the token to the first one, if it is valid."""
         assert isinstance(self.privilege, Privilege)
         version = self.privilege.version
         self.privilege = None
@@ -256,7 +256,7 @@ class MishraSrimani(SuzukiKasami):
         self.another_has_ended(j)
 
     def another_has_ended(self, j: NodeId) -> None:
-        """Whoever left it to that one begins its time-out anew."""
+        """A node that left it to that one begins its time-out anew."""
         self.checks &= ~(1 << j)
         if self.put_off:
             self.wait_again()

@@ -51,7 +51,7 @@ from peerlock.core.peer import NodeId
 
 @dataclass(eq=False)
 class MishraSrimaniCoordinator(MishraSrimani):
-    # Who is the coordinator, as far as we know.
+    # The coordinator, as far as we know.
     coordinator: NodeId = 0
 
     def __post_init__(self) -> None:

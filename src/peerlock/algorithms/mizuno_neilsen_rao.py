@@ -5,13 +5,14 @@
     Systems, May 1991, 361-368; here after the survey of Velazquez, 1993.
 
 Suzuki and Kasami's algorithm, but a node i sends its REQUEST only to its request set R_i.
-Whoever gets the PRIVILEGE tells its acquired set A_j so.  In a quorum agreement each R_i
-meets each A_j, so there is a node between the two that knows of the request and of who
+A node that gets the PRIVILEGE tells its acquired set A_j so.  In a quorum agreement each
+R_i meets each A_j, so there is a node between the two that knows of the request and of who
 has the token, and it sends the holder the numbers of all requests that it knows of.
 
     messages      0 where the token is; otherwise |R-{i}| REQUEST, 1 PRIVILEGE, |A-{i}|
-                  ACQUIRED and at most as many REQUESTS in return.  Together at most
-                  2√2·√N-2 on a grid set, about 3√N on a plane, 3 log₂ N on a tree
+                  ACQUIRED and at most as many REQUESTS in return, which may come during a
+                  later entry.  On average at most 2√2·√N-2 on a grid set if N is twice a
+                  square, about 3√N on a plane, 3⌊log₂ N⌋+1 on a tree
     delay         one PRIVILEGE from the leaving node to the next
     network       no loss, no duplicates; messages may overtake one another
     failures      none: the token must not be lost
@@ -33,6 +34,8 @@ Where this file departs from the survey, and why:
     It sends none about a node that asks the holder itself.  Without the first, a node
     would tell all whom it ever heard of as holders; with it, the survey's figure of
     2√2·√N-2 is met: 17.98 messages measured, 18 by the formula, with 50 nodes competing.
+    That is on average: an array may go to an earlier holder at any time, so that a single
+    entry takes up to 2|R| + 2|A| - 2; 24 were seen where nobody competed.
   * The node that has the token first is known to its acquired set from the beginning.
   * Unless told otherwise, the agreement is the survey's modified grid set, whose figure
     gives its shape away: `peerlock quorums agreement:grid-set` shows it.  A choice of
@@ -180,7 +183,7 @@ ENTRIES = (
         source="Mizuno, Neilsen, Rao",
         year=1991,
         family="token",
-        messages="0, or grid set 2√2·√N−2, plane ≤ 3√N, tree O(log N)",
+        messages="0, or about 2√2·√N−2 on a grid set, 3√N on a plane, O(log N) on a tree",
         takes="quorums",
         default="grid-set",
         sets="agreement",

@@ -27,8 +27,8 @@ Where this file departs from the paper, and why:
   * A FOLLOW that comes back to the node that it began at has missed the token, which is on
     its way to that node, and is kept there.
   * A node's priority is fixed; larger is higher.
-  * It is for the lab: the users of a lock have no priorities, and with equal ones it is
-    much like `naimi-trehel`, which serves locks.
+  * The users of a lock have no priorities: for a lock all are equal, and it is first come,
+    first served, much like `naimi-trehel`.
 """
 
 from __future__ import annotations
@@ -123,14 +123,16 @@ class MuellerPriority(Peer):
         node, leader = message.node, message.leader
         if node != self.me:
             self.must_be_new(node)
+        elif not self.waiting or leader == self.me:
+            raise RemoteError(f"{sender} returns a request that is over")
         if self.has_token or (self.waiting and leader == self.me):
             self.keep(node)
         elif leader in self.queue:
             self.receive_request(sender, Request(node))
-        elif leader == self.me:
-            self.follow_token(node)
         elif not (1 <= leader <= len(self.members) and self.went[leader - 1]):
             raise RemoteError(f"{sender} follows {leader}, which has not been here")
+        elif leader == self.me:
+            self.follow_token(node)
         else:
             self.pass_on(node, message, self.went[leader - 1])
 
@@ -170,6 +172,10 @@ class MuellerPriority(Peer):
     def receive_token(self, sender: NodeId, message: Token) -> None:
         if not self.waiting:
             raise RemoteError(f"{sender} sends the token, and we did not request it")
+        for node in message.queue:
+            self.must_be_new(node)
+        if len(set(message.queue)) < len(message.queue):
+            raise RemoteError(f"{sender} sends a token that has a request twice")
         self.waiting, self.inside = False, True
         self.has_token = True
         kept, self.queue = self.queue, message.queue
@@ -198,5 +204,6 @@ ENTRIES = (
         messages="about log N; 0 at the holder",
         fifo=True,
         takes="priorities",
+        serves=("lock",),
     ),
 )

@@ -39,8 +39,8 @@ from peerlock.core.peer import NodeId, setting
 class CentralLifo(Central):
     """The coordinator lets the latest one in first.
 
-    Made by taking the next node from the wrong end of the queue.  Whoever waits longest
-    goes on waiting as long as others keep asking.
+    Made by taking the next node from the wrong end of the queue.  The node that has
+    waited longest keeps waiting as long as others keep asking.
     """
 
     def receive_request(self, sender: NodeId, message: central.Request) -> None:
@@ -61,7 +61,7 @@ class LamportReordered(Lamport):
 
 @dataclass(eq=False)
 class LamportAnyRequest(Lamport):
-    """A RELEASE removes any request but the receiver's own, whoever made it.
+    """A RELEASE removes any request but the receiver's own, not only the sender's.
 
     Made from Lamport's rule 4, by which it removes any request of the node that releases.
     Then a request that is still to be granted is forgotten with it.
@@ -124,8 +124,8 @@ class CarvalhoRoucairolUnaware(CarvalhoRoucairol):
     """Being inside is not told from waiting, as Ricart and Agrawala need not tell it.
 
     Made by keeping Ricart and Agrawala's one flag.  A node that holds all permissions
-    enters without asking, so a REQUEST with a smaller number may still come; it must be
-    deferred all the same.
+    enters without asking, so a REQUEST with a smaller number may still come; it must
+    still be deferred.
     """
 
     def receive_request(self, j: NodeId, message: ricart_agrawala.Request) -> None:
@@ -156,7 +156,7 @@ class SuzukiKasamiDivisible(SuzukiKasami):
 
     Appendix A of the survey: a REQUEST that comes after line 20 and before line 21 finds
     the node still "requesting" and gets no PRIVILEGE; then the node leaves, and the
-    request waits until somebody else asks.  The timer "line 21" is that last line.
+    request waits until another node asks.  The timer "line 21" is that last line.
     """
 
     def acquire(self) -> None:
@@ -178,7 +178,7 @@ class SuzukiKasamiDivisible(SuzukiKasami):
 class SuzukiKasamiLifo(SuzukiKasamiBounded):
     """The token's queue served last in, first out.
 
-    Made by putting whoever waits at the wrong end of Q.  Two nodes that keep asking
+    Made by putting waiting nodes at the wrong end of Q.  Two nodes that keep asking
     pass the token to each other for ever, and a third one stays at the bottom of Q.
 
     So that a state can come again, request numbers are bounded, with an ACK for every

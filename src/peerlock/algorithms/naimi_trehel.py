@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerlock.algorithms.entry import Algorithm
-from peerlock.core.peer import NodeId, Peer, RemoteError, setting
+from peerlock.core.peer import NodeId, Peer, RemoteError, fixed, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,13 @@ class NaimiTrehel(Peer):
 
     first_holder: NodeId = setting(1)
 
-    # Where our next request goes; ourselves when nobody has asked after us.
+    # Every request of ours: it says who asks, and nothing else.
+    our_request: Request = fixed(init=False)
+
+    # Where our next request goes; ourselves when no node has asked after us.
     last: NodeId = 0
 
-    # Who gets the token after us; 0 when nobody.
+    # The node that gets the token after us; 0 when none does.
     next: NodeId = 0
 
     # True from our request until our release, the critical section included.
@@ -61,6 +64,7 @@ class NaimiTrehel(Peer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.our_request = Request(self.me)
         self.last = self.first_holder
         self.token_here = self.me == self.first_holder
 
@@ -71,7 +75,7 @@ class NaimiTrehel(Peer):
         if self.token_here:
             self.grant()
         else:
-            self.send(self.last, Request(self.me))
+            self.send(self.last, self.our_request)
             self.last = self.me
 
     def release(self) -> None:

@@ -10,10 +10,10 @@ get the token within T_wait presumes a failure.  It asks everyone with a CONSULT
 it down as NEXT; that one answers REGISTERED, and all is well so far.  If nobody does
 within T_elec, a QUERY asks for the token.  If nobody has it, nor gets it within T_elec,
 the inquirer becomes a candidate and says so by an ELECTION.  Of several candidates the
-lowest goes on; after T_elec it is elected and has a new token.
+lowest remains; after T_elec it is elected and has a new token.
 
 CANDIDATE_ELECTED makes the elected node the root of a new tree: LAST of everyone is the
-elected node, NEXT is nobody, and whoever waits asks again.
+elected node, NEXT is nobody, and every waiting node asks again.
 
     messages      as many as without failures, about log N; N for a look that finds all
                   well, 3(N-1) for a new tree and 4(N-1) for a new token, besides the
@@ -24,16 +24,16 @@ elected node, NEXT is nobody, and whoever waits asks again.
                   the root
     failures      any number of nodes may stop for ever, one after the other or together
     fairness      requests are served in the order in which they reach the root, until
-                  somebody fails
+                  a node fails
 
 Where this file departs from the survey, and why:
-  * Who has the token when a QUERY comes, or gets it then, makes itself the root of a new
-    tree, as one that is elected does.  The survey has the inquirer go back to waiting;
+  * The node that has the token when a QUERY comes, or gets it then, becomes the root of a
+    new tree, as one that is elected does.  The survey has the inquirer go back to waiting;
     but its request was lost with a node that failed on the way, and it waits for ever.
   * Trees are numbered, and REQUESTs bear the number of theirs.  One of an earlier tree is
-    dropped: whoever made it asks again.  So nobody is queued twice.
+    dropped: its node asks again.  So no node is queued twice.
   * An observer is a node that leaves it to a candidate, and waits for T_wait anew, not for
-    CANDIDATE_ELECTED: the candidate may fail.  It goes on passing requests along.
+    CANDIDATE_ELECTED: the candidate may fail.  It still passes requests along.
   * A token that reaches a candidate makes it the elected one, and no other is made.
   * It is for the lab: a lock node learns from its cluster which members have failed, and
     forms the circle of a name anew; a second recovery below that has no use.
@@ -110,7 +110,7 @@ class NaimiTrehelFailures(NaimiTrehel):
     # The tree that LAST and NEXT are of.
     epoch: Epoch = (0, 0)
 
-    # Somebody has sent a QUERY, and the token was not here.
+    # A node has sent a QUERY, and the token was not here.
     queried: bool = False
 
     def __post_init__(self) -> None:
@@ -231,7 +231,7 @@ class TokenPresent:
 
 @dataclass(eq=False)
 class NaimiTrehelUnheard(NaimiTrehelFailures):
-    """Goes back to waiting when the token is there: its request may be lost all the same.
+    """Goes back to waiting when the token is there: its request may still be lost.
 
     The survey describes it so.  A node fails that the request went through, and the token
     is with another that never hears of it.

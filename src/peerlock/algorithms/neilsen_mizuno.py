@@ -1,4 +1,4 @@
-"""Neilsen and Mizuno, 1991: a tree whose edges point to whoever asked last.
+"""Neilsen and Mizuno, 1991: a tree whose edges point to the node that asked last.
 
     M. L. Neilsen, M. Mizuno.  A DAG-Based Algorithm for Distributed Mutual Exclusion.
     11th International Conference on Distributed Computing Systems, May 1991, 354-360;
@@ -58,7 +58,7 @@ class NeilsenMizuno(Peer):
     # The neighbour towards the node that asked last; 0 when that is us.
     last: NodeId = 0
 
-    # Who gets the token after us; 0 when nobody.
+    # The node that gets the token after us; 0 when none does.
     next: NodeId = 0
 
     # True while the token is here, used or not.

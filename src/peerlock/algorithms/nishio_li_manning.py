@@ -5,15 +5,15 @@
     1990, 344-355; here after the survey of Velazquez.
 
 Requests are as in Suzuki and Kasami's algorithm, and the TOKEN goes round a circle as in
-that of Ricart and Agrawala.  Whoever has asked sets a time-out.  When it runs out, it
-sends everyone TOKEN_MISSING with a proposed age above all that it knows of.  Who has the
-token, or knows of an age as high, answers NACK; then the request is sent once more.
+that of Ricart and Agrawala.  A node that has asked sets a time-out.  When it runs out, the
+node sends everyone TOKEN_MISSING with a proposed age above all that it knows of.  One that
+has the token, or knows of an age as high, answers NACK; then the request is sent once more.
 All others answer ACK, with the number of their latest request that was granted.  With ACK
 from all N-1 others a new TOKEN of the proposed age is made, and what it has to know of
-the granted requests is in the ACKs.  If somebody does not answer, it begins anew.
+the granted requests is in the ACKs.  If a node does not answer, it begins anew.
 
-An ACK is a promise: who gave it discards every TOKEN below that age.  So there is never
-a second one that anybody uses, however long messages take and however many are lost.
+An ACK is a promise: its sender discards every TOKEN below that age.  So there is never a
+second one that any node uses, however long messages take and however many are lost.
 
     messages      N per entry, 0 at the node that has the token; 2(N-1) more for a new
                   token, 3(N-1) for a false alarm, the REQUEST sent again included
@@ -26,10 +26,10 @@ a second one that anybody uses, however long messages take and however many are 
 Where this file departs from the survey, and why:
   * Processor and controller of a node are not told apart: a peer is the controller.  A
     processor that fails inside is one that leaves.
-  * Who answers ACK takes over the proposed age at once, and gives up its own proposal, if
-    it has one below.  The survey does not say when; any later a TOKEN that was under way
-    would be used after its successor is made.
-  * Who has the token and answers NACK raises the token's age to the proposed one.
+  * A node that answers ACK takes over the proposed age at once, and gives up its own
+    proposal, if it has one below.  The survey does not say when; any later a TOKEN that was
+    under way would be used after its successor is made.
+  * A node that has the token and answers NACK raises the token's age to the proposed one.
     Otherwise those who had answered ACK would discard it.
   * Ages are proposed so that no two nodes ever propose the same: node i takes those that
     leave a remainder of i when divided by N.  So of several that propose at a time the
@@ -83,10 +83,10 @@ class NishioLiManning(RicartAgrawalaToken):
     # The highest age that we know of; while the token is here, its age.
     age: int = 0
 
-    # Who has not answered our TOKEN_MISSING yet; 0 if we wait for no answer.
+    # The nodes that have not answered our TOKEN_MISSING yet; 0 if we wait for no answer.
     unanswered: Nodes = 0
 
-    # What the ACKs have told so far: the new token's token_data.
+    # What the ACKs have said so far: the new token's token_data.
     granted: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ If the processor fails inside, its controller passes the TOKEN on.  If it fails 
 waits, its controller withdraws the request, and passes on a TOKEN that still comes for it.
 A controller that has lost its memory sends RECOVER to all others.  Each answers STATE: the
 age and the requests that it knows of.  With the answers of all the controller takes part
-again, and makes its next request under a number that is above all that was told.
+again, and makes its next request under a number that is above all that it was given.
 
 A node that is removed passes the TOKEN on and sends LEAVE to all others; with FAREWELL
 from all it is away, and a new token needs no ACK of it.  A node is inserted as a

@@ -122,7 +122,7 @@ class FromSource(SourceFileLoader):
 
 
 def _from_file(path: Path) -> ModuleType:
-    """Imported anew when it has changed: in a notebook one goes on with what one edits."""
+    """Imported anew when it has changed: so an edit counts in a notebook, too."""
     try:
         path.read_bytes()
         path, changed = path.resolve(), path.stat().st_mtime_ns

@@ -58,7 +58,7 @@ class Raymond(Peer):
     # True while we are in the critical section.
     using: bool = False
 
-    # Who asked us and waits, ourselves included, the first one first.
+    # The nodes that asked us and wait, ourselves included, the first one first.
     request_q: tuple[NodeId, ...] = ()
 
     # True when we have asked HOLDER and the token has not come since.
@@ -86,7 +86,7 @@ class Raymond(Peer):
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
         if sender in self.request_q or sender not in self.topology.neighbours(self.me):
-            raise RemoteError(f"{sender} asks twice, or is no neighbour")
+            raise RemoteError(f"{sender} asks twice, or is not a neighbour")
         self.request_q += (sender,)
         self.assign_privilege_and_make_request()
 

@@ -12,7 +12,7 @@ REPLY says how many requests it answers, and each node counts what each other st
     delay         one REPLY from a leaving node to the next
     network       no loss, no duplicates; messages may overtake one another
     failures      up to k-1 silent nodes do not stop the others
-    fairness      requests that compete are let in by (sequence number, node number)
+    fairness      requests that compete enter by (sequence number, node number)
 
 Where this file departs from the source, and why:
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.

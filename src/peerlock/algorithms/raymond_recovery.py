@@ -37,7 +37,7 @@ Where this file departs from the source, and why:
   * The survey has no recovery if the node that has the token and all its neighbours fail.
     Here there is, as all come back: the token is where all others point.
   * Requests made by the user of a node that fails are forgotten with it, but if it had
-    asked a neighbour the PRIVILEGE comes all the same, and stays until somebody asks.
+    asked a neighbour the PRIVILEGE still comes, and stays until another node asks.
   * The other departures of `raymond`.
   * It is for the lab: a lock node learns from its cluster which members have failed, and
     forms the circle of a name anew; a second recovery below that has no use.
@@ -117,7 +117,7 @@ class RaymondRecovery(Raymond):
 
     def must_be_neighbour(self, j: NodeId) -> None:
         if j not in self.topology.neighbours(self.me):
-            raise RemoteError(f"{j} is no neighbour")
+            raise RemoteError(f"{j} is not a neighbour")
 
     def advise(self, j: NodeId) -> None:
         yours = self.holder == j

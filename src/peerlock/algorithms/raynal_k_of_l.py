@@ -15,14 +15,15 @@ what the others use, as far as it knows, leaves it enough.
     network       no loss, no duplicates; messages may overtake one another
     failures      none: a node that is silent counts as using all units
     fairness      of requests that cannot be inside together, those that come first by
-                  (sequence number, node number) are let in first
+                  (sequence number, node number) enter first
 
 Where this file departs from the paper, and why:
   * Rebuilt from accounts of it.
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
   * A node may leave and ask again before all have answered its last request: what the
     others use, and what we owe them, are sums over requests.
-  * It is for the lab: a user of a semaphore asks for one permit, not for several.
+  * The users of a semaphore ask for one permit each; requests for several are made in the
+    lab only.
 """
 
 from __future__ import annotations
@@ -124,5 +125,6 @@ ENTRIES = (
         family="several",
         messages="2(N−1) light, ≤ 3(N−1)",
         takes="units",
+        serves=("semaphore",),
     ),
 )

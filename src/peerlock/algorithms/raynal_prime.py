@@ -145,7 +145,7 @@ class RaynalPrime(Peer):
 class RaynalPrime1989(Peer):
     """As published: a node that does not want in keeps its turn for ever.
 
-    A node asks everybody for its X, multiplies them all, enters if that makes Q/A_i, and
+    A node asks all others for their X, multiplies them all, enters if that makes Q/A_i, and
     otherwise asks again after a time; X changes only when its node has been inside.  If the
     next node round the ring does not want in, those that do ask again and again.  The time
     is a timer: the checker lets it run out at any moment, and shows asking and being

@@ -5,7 +5,7 @@
     Communications of the ACM 24(1), January 1981, 9-17.
 
 A node that wants its critical section sends a numbered REQUEST to every other node.
-Whoever gets a REQUEST replies at once, unless it wants the section too and its own
+A node that gets a REQUEST replies at once, unless it wants the section too and its own
 request came first; then it defers the REPLY until it has left.  Requests are ordered by
 sequence number, ties by node number, so of two rivals exactly one defers.
 

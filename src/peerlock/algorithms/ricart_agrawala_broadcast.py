@@ -3,10 +3,10 @@
     G. Ricart, A. K. Agrawala.  An Algorithm for Mutual Exclusion in Computer Networks.
     Technical Report TR-869, University of Maryland, February 1980, section 6.2.2.
 
-Ricart and Agrawala's algorithm where a message to everybody costs as much as one to a
+Ricart and Agrawala's algorithm where a message to all nodes costs as much as one to a
 single node.  The REQUEST is broadcast, and so is the REPLY after the critical section,
-which names all whose REQUEST was deferred.  It has to name them: somebody may wait whose
-REQUEST has not arrived here yet, and who must not take the REPLY for an answer to it.
+which names all whose REQUEST was deferred.  It has to name them: a node may wait whose
+REQUEST has not arrived here yet, and that must not take the REPLY for an answer to it.
 
     messages      N per entry when nobody competes, a broadcast counting one: 1 REQUEST,
                   N-1 REPLY; towards 2 when all compete, 1 REQUEST and 1 BROADCAST_REPLY
@@ -59,12 +59,12 @@ class RicartAgrawalaBroadcast(RicartAgrawala):
 
 @dataclass(eq=False)
 class RicartAgrawalaUnnamed(RicartAgrawalaBroadcast):
-    """A broadcast REPLY without its list: whoever waits takes it for an answer.
+    """A broadcast REPLY without its list: every waiting node takes it for an answer.
 
     Made from the footnote of TR-869, section 6.2.2.  A node that leaves answers those that
     it has deferred.  One whose REQUEST is still on its way counts that REPLY as well, in
-    the place of one that it has not got, and gets in too early; it takes no offence at the
-    REPLYs that come when it expects none any more.
+    the place of one that it has not got, and enters too early; it ignores the REPLYs
+    that come when it expects none any more.
     """
 
     def receive_reply(self, j: NodeId, message: Reply) -> None:

@@ -4,7 +4,7 @@
     Technical Report TR-869, University of Maryland, February 1980, section 6.2.1.
 
 On a medium that carries one broadcast after the other, and where a node can tell when its
-own has been carried, everybody sees the REQUESTs in one order.  That order takes the place
+own has been carried, all nodes see the REQUESTs in one order.  That order takes the place
 of sequence numbers.  A node enters when each REQUEST before its own has been followed by
 its node's REPLY, which is broadcast too, when the node has left.
 

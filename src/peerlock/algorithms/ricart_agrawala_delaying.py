@@ -65,12 +65,12 @@ class RicartAgrawalaDelaying(RicartAgrawalaPriority):
         self.delayed = tuple(sorted((*self.delayed, (k, j))))
 
     def above(self, j: NodeId) -> bool:
-        """Our priority is higher; random steps are no priorities."""
+        """Our priority is higher; random steps give no priority."""
         steps = self.increments
         return not isinstance(steps, int) and steps[self.me - 1] < steps[j - 1]
 
     def still_first(self, k: int, j: NodeId) -> bool:
-        """The next number of ours would come before that REQUEST."""
+        """Our next number would come before that REQUEST."""
         return (self.highest_sequence_number + self.step(), self.me) < (k, j)
 
     def act_on_first(self) -> None:

@@ -1,4 +1,4 @@
-"""Ricart and Agrawala, 1980: nodes join, leave, fail and come back while others go on.
+"""Ricart and Agrawala, 1980: nodes join, leave, fail and come back while others continue.
 
     G. Ricart, A. K. Agrawala.  An Algorithm for Mutual Exclusion in Computer Networks.
     Technical Report TR-869, University of Maryland, February 1980, section 7.
@@ -8,12 +8,13 @@ are on a list that each of them keeps.  Who is not on it asks one that is to be 
 sponsor.  The sponsor invokes mutual exclusion, tells everyone of the NEW_NODE, and gives
 it the list.  The newcomer answers REQUESTs from then on; it may make its own when its
 Highest_Sequence_Number is not below that of any REQUEST that it has missed, which it
-finds out in one of five ways (a)-(e).  Who leaves tells everyone and waits until all
-have acknowledged it.
+finds out in one of five ways (a)-(e).  A node that leaves tells everyone and waits
+until all have acknowledged it.
 
-Who waits too long for a REPLY asks ARE_YOU_THERE.  One that is silent has failed; all are
-told, strike it off, and pretend that it has replied.  Any other answers with its REPLY, or
-with YES_I_AM_HERE if it defers that.  A failed node that restarts comes in as a newcomer.
+A node that waits too long for a REPLY asks ARE_YOU_THERE.  One that is silent has failed;
+all hear of it, strike it off, and pretend that it has replied.  Any other answers with its
+REPLY, or with YES_I_AM_HERE if it defers that.  A failed node that restarts comes in as a
+newcomer.
 
     messages      2(N-1) per entry when nothing fails; up to 2 more for each node that is
                   asked whether it is there, each time; N-1 more to strike one off,
@@ -30,18 +31,19 @@ Where this file departs from the report, and why:
   * A REPLY says which REQUEST it is for, and ARE_YOU_THERE too.  A deferred REPLY and the
     answer to ARE_YOU_THERE can both be under way.  The second would be taken for a REPLY
     to the next REQUEST, and let two in; `ricart-agrawala-twice` in the museum shows it.
-  * Who has not deferred a REPLY when it is asked ARE_YOU_THERE decides as on a REQUEST.
+  * A node that has deferred no REPLY when it is asked ARE_YOU_THERE decides as on a
+    REQUEST.
     The report has it REPLY; if the REQUEST was lost and it is inside, two are.
   * NEW_NODE is acknowledged before the sponsor leaves.  The report has the sponsor
-    broadcast it and go on; then somebody who has not heard of the newcomer yet can make
+    broadcast it and continue; then a node that has not heard of the newcomer yet can make
     another REQUEST, with any number.  `ricart-agrawala-unannounced` shows what follows.
   * In way (d) the number of a nearby node is asked for when the time is over, not before.
-  * Who waits for its sponsor, or for acknowledgements, asks ARE_YOU_THERE as well.  A
+  * A node that waits for its sponsor, or for acknowledgements, asks ARE_YOU_THERE, too.  A
     sponsor that is silent is replaced by the next node.
   * A node wants to take part for good, or, if it is made so, only while its user wants
     in; so leaving and joining need no inputs of their own.
-  * A node that is told to RESTART, because it was struck off, does as if it had failed,
-    and its user goes on waiting.
+  * A node that is asked to RESTART, because it was struck off, does as if it had failed,
+    and its user keeps waiting.
   * It is for the lab: a lock node learns from its cluster which members have failed, and
     forms the circle of a name anew; a second recovery below that has no use.
 """
@@ -79,7 +81,7 @@ class NodeFailed:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """To one that is not on the list, and requests all the same."""
+    """To one that is not on the list, and requests nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ class RicartAgrawalaFailures(Peer):
     # Whose REPLY, acknowledgement, number or list is still to come.
     awaiting: Nodes = 0
 
-    # Who of them was asked ARE_YOU_THERE, and has not answered yet.
+    # Those of them that were asked ARE_YOU_THERE, and have not answered yet.
     suspects: Nodes = 0
 
     # The nodes whose REQUEST we have not answered yet, each with its number.
@@ -185,7 +187,7 @@ class RicartAgrawalaFailures(Peer):
     # Whose sponsor we are to be.
     sponsored: Nodes = 0
 
-    # The one of them that all are being told of; 0 if there is none.
+    # The one of them that is being announced to all; 0 if there is none.
     admitting: NodeId = 0
 
     # The node that is, or was last, to be our own sponsor.

@@ -4,9 +4,9 @@
     Technical Report TR-869, University of Maryland, February 1980, section 6.1.
 
 Ricart and Agrawala's algorithm with the sense of the answer turned round.  If a message
-takes less than a known time, an answer comes within twice that time or not at all; so
-whoever would reply at once says nothing, and whoever defers its REPLY says so, DEFERRED.
-When the time is over a node enters, or waits for the REPLYs of those who have deferred.
+takes less than a known time, an answer comes within twice that time or not at all; so a
+node that would reply at once says nothing, and one that defers its REPLY says so, DEFERRED.
+When the time is over a node enters, or waits for the REPLYs of those that have deferred.
 
     messages      N-1 per entry when nobody competes, and 2 more for each node that defers,
                   DEFERRED and REPLY: up to 3(N-1); on a broadcast medium 1 when nobody

@@ -1,4 +1,4 @@
-"""Ricart and Agrawala, 1980: whoever counts in smaller steps comes first.
+"""Ricart and Agrawala, 1980: a node that counts in smaller steps comes first.
 
     G. Ricart, A. K. Agrawala.  An Algorithm for Mutual Exclusion in Computer Networks.
     Technical Report TR-869, University of Maryland, February 1980, section 6.5.
@@ -26,8 +26,8 @@ Where this file departs from the paper, and why:
     to stay below their numbers.  Here no node does: `ricart-agrawala-delaying` does.
   * Priority is weaker than it sounds, and the paper does not say so: a node that has heard
     of a request gets a larger number, whatever its step.  When all compete without
-    pause, everybody has heard of everybody, and all enter equally often.  Where messages
-    stay in order, nobody enters more than twice before a waiting node, whatever the steps.
+    pause, all have heard of all, and all enter equally often.  Where messages stay in
+    order, no node enters more than twice before a waiting node, whatever the steps.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
 
 Ricart and Agrawala's algorithm with its nodes on a logical ring, and no REPLY.  A REQUEST
 goes from node to node; one that wants the section too, and whose own request came first,
-holds it until it has left.  When a REQUEST is back at its origin, everybody has let it
-pass, and its node enters.
+holds it until it has left.  When a REQUEST is back at its origin, all others have let
+it pass, and its node enters.
 
     messages      N per entry, none if N = 1
-    delay         a held REQUEST goes on round the ring to its origin: 1 to N-1 messages
+    delay         a held REQUEST continues round the ring to its origin: 1 to N-1 messages
     network       no loss, no duplicates; messages may overtake one another
     failures      none: one silent node stops every request
     fairness      entries follow the order of (sequence number, node number)
@@ -72,7 +72,7 @@ class RicartAgrawalaRing(Peer):
     # Receiving messages
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
-        self.must_make_sense(sender, message)
+        self.validate(sender, message)
         if message.origin == self.me:
             self.inside = True
             self.grant()
@@ -84,7 +84,7 @@ class RicartAgrawalaRing(Peer):
         else:
             self.pass_on(message)
 
-    def must_make_sense(self, sender: NodeId, message: Request) -> None:
+    def validate(self, sender: NodeId, message: Request) -> None:
         if sender % len(self.members) + 1 != self.me:
             raise RemoteError(f"{sender} is not before us on the ring")
         if message.origin not in self.members:

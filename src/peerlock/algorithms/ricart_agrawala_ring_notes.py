@@ -21,7 +21,7 @@ Where this file departs from the paper, and why:
     is back.  The paper sets Outstanding_Reply_Count by the notes when the REQUEST is
     back, which forgets such a REPLY, and the node waits for ever
     (`ricart-agrawala-ring-notes-1980` in the museum).  Here the count starts at N, for a
-    REPLY from everybody and the REQUEST itself; a REPLY takes 1 from it whenever it
+    REPLY from each other node and the REQUEST itself; a REPLY takes 1 from it whenever it
     comes, and the REQUEST what the notes leave over.
   * The paper leaves the circuit open: it is 1, 2, …, N and back to 1.
   * A REQUEST names its origin, which is not its sender any more.
@@ -57,7 +57,7 @@ class RicartAgrawalaRingNotes(RicartAgrawala):
             self.pass_on(Request(self.our_sequence_number, self.me))
 
     def receive_request(self, sender: NodeId, message: Request) -> None:  # type: ignore[override]
-        self.must_make_sense(sender, message)
+        self.validate(sender, message)
         if message.origin == self.me:
             self.request_is_back(message)
             return
@@ -70,7 +70,7 @@ class RicartAgrawalaRingNotes(RicartAgrawala):
             message = replace(message, deferred_by=(*message.deferred_by, self.me))
         self.pass_on(message)
 
-    def must_make_sense(self, sender: NodeId, message: Request) -> None:
+    def validate(self, sender: NodeId, message: Request) -> None:
         if sender % len(self.members) + 1 != self.me:
             raise RemoteError(f"{sender} is not before us on the ring")
         if message.origin not in self.members:

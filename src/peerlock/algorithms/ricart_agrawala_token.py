@@ -4,9 +4,9 @@
     Networks" by Carvalho and Roucairol.  Communications of the ACM 26(2), February 1983,
     147-148; here after the survey of Velazquez.
 
-Who has the TOKEN may enter.  Who has not sends everyone its n-th REQUEST.  The TOKEN
-carries, in token_data, the number of each node's latest request that was granted.  The
-node that leaves looks round the circle of node numbers, from its own successor on, for
+The node that has the TOKEN may enter.  A node without it sends everyone its n-th REQUEST.
+The TOKEN carries, in token_data, the number of each node's latest request that was granted.
+The node that leaves looks round the circle of node numbers, from its own successor on, for
 the first node whose latest REQUEST, in request_data, is not among these, and sends it the
 TOKEN; if there is none, the TOKEN stays.
 

@@ -29,10 +29,10 @@ Where this file departs from the source, and why:
   * The survey's conditions on the sets are not enough: I_i within R_i, and for all i and
     j a common node of I_i and I_j, or each of them in the other's R. Nobody inside, asked
     by another, knows about itself unless it is in its own I_i.  Here that is required
-    where it is needed.  Without it, `sanders-uninformed` in the museum lets everybody in.
+    where it is needed.  Without it, `sanders-uninformed` in the museum excludes no node.
   * Ricart and Agrawala compare two requests on the spot.  Here a node that wants in locks
-    itself too, and gives way when it has been told FAILED elsewhere: when all nodes ask at
-    once, all but the first are told so by all others, (N-1)² messages besides 2N(N-1).
+    itself too, and gives way when it has received FAILED elsewhere: when all nodes ask at
+    once, all but the first receive one from all others, (N-1)² messages besides 2N(N-1).
   * Unless sets are given, they are Maekawa's, on the quorums that are chosen.
 """
 

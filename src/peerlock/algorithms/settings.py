@@ -34,6 +34,7 @@ class Settings:
     topology: str | None = None
     permits: int | None = None
     votes: str | None = None
+    spare: int | None = None
     increments: str | None = None
     modulus: int | None = None
     limit: int | None = None
@@ -83,7 +84,7 @@ def _increments(text: str, nodes: int) -> tuple[int, ...] | int:
 def _of_each_node(what: str, text: str, nodes: int) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r} are no {what}; write numbers, like 3,1,1")
+        raise ValueError(f"invalid {what} {text!r}: write numbers, like 3,1,1")
     if len(parts) != nodes:
         raise ValueError(
             f"{len(parts)} numbers of {what}, and {nodes} nodes: -n {len(parts)}"
@@ -109,7 +110,7 @@ def _bound(time: float, nodes: int) -> float:
 
 def _way(letter: str, nodes: int) -> str:
     if letter not in WAYS:
-        raise ValueError(f"there is no way {letter!r}; there are {', '.join(WAYS)}")
+        raise ValueError(f"invalid way {letter!r}: use one of {', '.join(WAYS)}")
     return letter
 
 
@@ -125,17 +126,24 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "permits": Setting(
         "K",
-        "How many may be inside, for semaphores.",
+        "Number of permits, for semaphores.",
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
     ),
     "votes": Setting(
         "V1,V2,…",
-        "How many votes each node has, like 3,1,1.",
+        "Votes of each node, like 3,1,1.",
         default=lambda nodes: ",".join(map(str, untied(nodes))),
         default_in_words="1 each, and 2 at node 1 if N is even",
         make=_votes,
+    ),
+    "spare": Setting(
+        "S",
+        "How many nodes are asked beyond a majority.",
+        int,
+        lambda nodes: 1,
+        make=partial(_at_least, 0),
     ),
     "increments": Setting(
         "I1,I2,…|random:M",
@@ -160,7 +168,11 @@ SETTINGS: Mapping[str, Setting] = {
         make=partial(_at_least, 1),
     ),
     "bound": Setting(
-        "TIME", "No message takes as long.", float, lambda nodes: 1.5, make=_bound
+        "TIME",
+        "Every message takes less than this time.",
+        float,
+        lambda nodes: 1.5,
+        make=_bound,
     ),
     "way": Setting(
         "|".join(WAYS),
@@ -170,7 +182,7 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "values": Setting(
         "K",
-        "The values that a node's state can have.",
+        "Number of values that a node's state can have.",
         int,
         lambda nodes: 2 * nodes,
         "2N",
@@ -185,28 +197,28 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "groups": Setting(
         "M",
-        "The groups of which one at a time may be inside.",
+        "Number of groups; only one of them is inside at a time.",
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
     ),
     "units": Setting(
         "L",
-        "The units of which requests are for one or more.",
+        "Number of units; a request is for one or more.",
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
     ),
     "resources": Setting(
         "M",
-        "The resources of which requests are for sets.",
+        "Number of resources; a request is for a set of them.",
         int,
         lambda nodes: DEFAULT_PERMITS,
         make=partial(_at_least, 1),
     ),
     "sites": Setting(
         "S",
-        "The sites that the nodes are divided into.",
+        "Number of sites that the nodes are divided into.",
         int,
         isqrt,
         "√N",
@@ -281,7 +293,7 @@ NOT_BUILT_ON = "is not built on a choice of"
 
 
 def takers(setting: str) -> str:
-    """Those of ours that take it, in words."""
+    """Those of the catalogue that take it, in words."""
     return f"these are: {', '.join(a.name for a in INDEX.values() if a.takes == setting)}"
 
 
@@ -316,7 +328,7 @@ def _topology(entry: Algorithm, spec: str, nodes: int) -> Topology:
         found = make_topology(spec, nodes)
     except ValueError as error:
         no_tree = "cycle" in str(error) and "graph" in entry.topologies
-        hint = "; write graph: for a network that is no tree" if no_tree else ""
+        hint = "; write graph: for a network that is not a tree" if no_tree else ""
         raise UsageError(f"{error}{hint}") from None
     if found.kind not in entry.topologies:
         raise UsageError(

@@ -4,11 +4,12 @@
     Systems.  IEEE Transactions on Parallel and Distributed Systems 3(1), January 1992,
     121-125; here after the survey of Velazquez, 1993.
 
-A node asks the nodes of its request set R_i, and enters when all of them have replied.
-Who replies leaves R_i, and whoever we reply to comes into it: so of any two nodes exactly
+A node asks the nodes of its request set R_i, and enters when all of them have replied.  A
+node that replies leaves R_i, and one that is replied to enters it: so of any two exactly
 one has to ask the other, or is being replied to by it.  Requests that must wait stand in
 the informing set I_i, and are replied to when their node leaves.  At the beginning the
-request sets are a staircase, R_i = {1 … i}: node 1 need not ask anybody, node N everybody.
+request sets are a staircase, R_i = {1 … i}: node 1 need not ask any other, node N must ask
+all.
 
 That is Carvalho and Roucairol's algorithm, seen from the other side: R_i are the nodes
 whose permission we do not hold.  They begin with all nodes in each other's sets; the
@@ -17,7 +18,7 @@ staircase makes the first entries as cheap as the later ones.
     messages      N-1 per entry on average when nobody competes; 2 for each node in R_i
     delay         one REPLY from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops whoever has it in its request set
+    failures      none: a silent node stops all that have it in their request sets
     fairness      no node waits for ever, but one whose R_i is empty may enter again before
                   a request with a smaller number has reached it
 

@@ -30,8 +30,8 @@ Where this file departs from the source, and why:
     receiver note the sender as R, for the sender relies on that and has forgotten the
     receiver.  The survey has outdated REQUESTs discarded; then neither of the two would
     ask the other, and a request can miss the token: `singhal-discarding` in the museum.
-  * If it is the node with the token that gets such a REQUEST from somebody it has
-    forgotten, it answers with its own latest REQUEST: that one must ask it again.
+  * If it is the node with the token that gets such a REQUEST from a node that it
+    has forgotten, it answers with its own latest REQUEST: that one must ask it again.
   * The survey does not say how the vectors begin.  The staircase is Singhal's; if it is
     not node 1 that has the token first, it begins there and goes round.
   * Where node and TOKEN know the same number of a request, the TOKEN's entry counts: it
@@ -173,7 +173,7 @@ class SinghalDiscarding(SinghalHeuristic):
 
     The TOKEN can overtake a REQUEST on another way, and tell its receiver of it first.
     Its sender has forgotten the receiver by then, and the receiver forgets the sender:
-    when the one holds the token, the other asks somebody else, who does not pass it on.
+    when the one holds the token, the other asks a third one, which does not pass it on.
     """
 
     def receive_request(self, i: NodeId, message: Request) -> None:

@@ -14,7 +14,7 @@ as one more node of its site, and when it has that, it gives up the turn.
 
     messages      by the parts: about log of the site's size, and about log of the number of
                   sites for a turn, which serves all that wait in the site
-    delay         one TOKEN within a site; three from one site to the next
+    delay         one TOKEN within a site; three messages at most from one site to the next
     network       no loss, no duplicates; messages may overtake one another
     failures      none
     fairness      first come, first served in each site, and among sites
@@ -22,16 +22,18 @@ as one more node of its site, and when it has that, it gives up the turn.
 Where this file departs from the paper, and why:
   * The paper composes any two algorithms and compares several; this is Naimi and Trehel's
     with itself.
-  * The coordinator is no process of its own but lives at the first node of its site: what
-    that node and its coordinator tell each other is not a message.
+  * The coordinator is not a process of its own but lives at the first node of its site:
+    what that node and its coordinator tell each other is not a message.
   * It asks for the token back only when another site asks for the turn, as in the paper: a
     site keeps its turn as long as nobody else wants it.
-  * It is for the lab: a lock node does not know which members are at one site.
+  * A lock node does not know which members are at one site: for a lock the sites are √N,
+    of members that have joined one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -129,6 +131,8 @@ class SopenaArantesSens(Peer):
     # Messages
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
+        if not 1 <= message.origin <= len(self._site) + 1:
+            raise RemoteError(f"part {message.origin} is not in the site")
         self.part(message.to).receive(sender, nt.Request(message.origin))
         self.settle()
 
@@ -139,6 +143,8 @@ class SopenaArantesSens(Peer):
     def receive_site_request(self, sender: NodeId, message: SiteRequest) -> None:
         if self.between is None:
             raise RemoteError(f"{sender} takes us for a coordinator")
+        if not 1 <= message.origin <= len(self._coordinators):
+            raise RemoteError(f"there is no site {message.origin}")
         self.between.receive(sender, nt.Request(message.origin))
         self.settle()
 
@@ -185,7 +191,8 @@ class SopenaArantesSens(Peer):
     def post_within(self, to: Part, message: Any) -> None:
         node = self._site[0] if to > len(self._site) else self._site[to - 1]
         if node == self.me:
-            self.part(to).receive(node, message)
+            with suppress(RemoteError):  # if it is wrong, then so was a message before it
+                self.part(to).receive(node, message)
         elif isinstance(message, nt.Token):
             self.send(node, Token(to))
         else:
@@ -204,7 +211,7 @@ class SopenaArantesSens(Peer):
             self.between.release()
 
     def coordinate(self) -> bool:
-        """Ask for the turn, or for the token back, if anybody wants it."""
+        """Ask for the turn, or for the token back, if a node wants it."""
         if self.desk is None or self.between is None:
             return False
         if self.turn == OUT and self.desk.next:
@@ -234,5 +241,6 @@ ENTRIES = (
         family="token",
         messages="about log N/S within a site, log S between S sites",
         takes="sites",
+        serves=("lock",),
     ),
 )

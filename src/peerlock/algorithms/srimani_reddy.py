@@ -6,9 +6,9 @@
 
 There are k tokens, each with its own queue Q and its own knowledge LN of the requests that
 were granted.  A request goes to everyone, and every node with a token to spare may answer,
-so that up to k tokens come; what is not needed stays idle where it came, or goes on to
-whom its queue names.  PLN is what a node has learned from all tokens it has seen, and keeps
-it from sending a token to a request that another one has served.
+so that up to k tokens come; what is not needed stays idle where it came, or goes to the
+next node of its queue.  PLN is what a node has learned from all tokens it has seen, and
+keeps it from sending a token to a request that another one has served.
 
     messages      0 with an idle token at hand, else N-1 REQUESTs and, as a rule, 1 to k
                   PRIVILEGEs
@@ -20,7 +20,7 @@ it from sending a token to a request that another one has served.
 Where this file departs from the source, and why:
   * Sequence numbers are not bounded here: `srimani-reddy-bounded` has the rounds of L
     requests, with their acknowledgements.
-  * A token that is idle has an empty queue: whoever could be in it is served at once.
+  * A token that is idle has an empty queue: a node that could be in it is served at once.
   * A request counts as granted when its node enters, not when it leaves, so that another
     token which comes by in the meantime knows of it.
   * The survey's N+k-1 is not the most: a token sent for nothing may be sent on for nothing.
@@ -112,7 +112,7 @@ class SrimaniReddy(Peer):
                 self.pass_on(())
 
     def pass_on(self, queue: tuple[NodeId, ...]) -> None:
-        """Queue whoever waits, and send the token to the first; or keep it."""
+        """Queue all that wait, and send the token to the first; or keep it."""
         queue += tuple(j for j in self.members if self.waits(j) and j not in queue)
         if queue:
             first, *rest = queue
@@ -132,7 +132,7 @@ ENTRIES = (
         source="Srimani, Reddy",
         year=1992,
         family="several",
-        messages="0 or N … N+k−1",
+        messages="0 or N … N+k−1, seldom more",
         takes="permits",
         serves=("semaphore",),
     ),

@@ -246,7 +246,7 @@ ENTRIES = (
         source="Srimani, Reddy",
         year=1992,
         family="several",
-        messages="0 or N … N+k−1, and up to N−1+k more every L requests of a node",
+        messages="0 or N … N+k−1, seldom more, and up to N−1+k every L requests of a node",
         takes="permits",
     ),
 )

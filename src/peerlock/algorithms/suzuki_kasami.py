@@ -5,10 +5,10 @@
     appendix A of the survey of Velazquez, and for rings and trees after G. Mühl,
     Distributed Algorithms: Mutual Exclusion, lecture slides, University of Rostock.
 
-Who has the PRIVILEGE may enter.  Who has not sends everyone its n-th REQUEST.  The
-PRIVILEGE carries a queue Q of nodes to serve and, in LN, the number of each node's
-latest request that was granted; compared with the REQUESTs seen, in RN, that tells the
-node that leaves who waits and is not in Q yet.
+The node that has the PRIVILEGE may enter.  One without it sends everyone its n-th REQUEST.
+The PRIVILEGE carries a queue Q of nodes to serve and, in LN, the number of each node's
+latest request that was granted; compared with the REQUESTs seen, in RN, that tells the node
+that leaves who waits and is not in Q yet.
 
     messages      N per entry, 0 at the node that has the token; on a ring at most 2N-1
     delay         one PRIVILEGE from the leaving node to the next (on a ring or a tree
@@ -20,7 +20,7 @@ node that leaves who waits and is not in Q yet.
 
 Where this file departs from the sources, and why:
   * Leaving is indivisible.  The listing lets a REQUEST come between its last two lines,
-    and then, as the survey remarks, that REQUEST waits until somebody else asks.
+    and then, as the survey remarks, that REQUEST waits until another node asks.
   * The next node stays at the head of Q until the PRIVILEGE reaches it, and takes itself
     out: on a ring or a tree the token goes through others on its way.
   * On a ring or a tree a REQUEST is passed from neighbour to neighbour, not further than
@@ -108,7 +108,7 @@ class SuzukiKasami(Peer):
             self.hand_over(message.queue, message.granted)
 
     def hand_over(self, queue: tuple[NodeId, ...], granted: tuple[int, ...]) -> None:
-        """Queue whoever waits, and send the token on its way to the first one."""
+        """Queue all that wait, and send the token on its way to the first one."""
         queue = self.queued(queue, granted)
         self.privilege = Privilege(queue, granted)
         if queue:
@@ -118,7 +118,7 @@ class SuzukiKasami(Peer):
     def queued(
         self, queue: tuple[NodeId, ...], granted: tuple[int, ...]
     ) -> tuple[NodeId, ...]:
-        """Q, and at its end whoever waits and is not in it yet."""
+        """Q, and at its end the waiting nodes that are not in it yet."""
         return queue + tuple(
             j
             for j in self.members

@@ -10,7 +10,7 @@ it sends an ACK.  A node that has all ACKs knows that no REQUEST of its own is u
 any more, and only then begins its next round: so an old REQUEST is never taken for a new
 one, however late it comes.
 
-Whoever looks at a node's number knows it at most L too low, and the token's number is at
+A node knows another one's number at most L too low, and the token's number is at
 most one behind it.  So of the numbers that are compared none is more than L above or one
 below the other, and L+2 different ones, 0 … L+1, are enough to tell who waits.
 

@@ -29,8 +29,10 @@ Where this file departs from the sources, and why:
   * The sources say how many votes it takes, not whom to ask.  A node asks those with most
     votes, so that they are few, and among equals those that follow it round the ring.  It
     asks others in the place of those that are down, not of those that are locked for
-    another node: they have one permission to give, and whoever has most of it goes first.
-  * Gifford tells read quorums from write quorums.  One that excludes everybody is a write
+    another node: they have one permission to give, and the node that has most of it goes
+    first.  One that is slow is waited for, unless more are asked:
+    `weighted-majority-spare`.
+  * Gifford tells read quorums from write quorums.  One that excludes all others is a write
     quorum, and no more is needed here.
   * The sources say nothing of two nodes that each hold a part of the votes.  Here they
     are freed as Maekawa's nodes are, with Sanders' correction.
@@ -65,13 +67,17 @@ class WeightedMajority(AnyQuorum):
         self.preferred = preference(self.me, self.votes)
         super().__post_init__()
 
-    def quorum_within(self, nodes: Nodes) -> Nodes:
+    def quorum_within(self, nodes: Nodes, silent: int = 0) -> Nodes:
+        """One that has the votes even if any `silent` others in it do not answer."""
         found = votes = 0
         need = sum(self.votes) // 2 + 1
-        for j in self.preferred:
+        for j in self.preferred:  # at first those with most votes
             if nodes >> j & 1:
                 found |= 1 << j
-                votes += self.votes[j - 1]
+                if j == self.me or not silent:
+                    votes += self.votes[j - 1]
+                else:
+                    silent -= 1
                 if votes >= need:
                     return found
         return 0

@@ -7,6 +7,7 @@ equal integers, and adding a node does not copy the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from peerlock.core.peer import NodeId
 
@@ -27,7 +28,14 @@ def all_but(node: NodeId, members: int) -> Nodes:
 
 def nodes_in(found: Nodes) -> Iterator[NodeId]:
     """In ascending order."""
+    return iter(_listed(found))
+
+
+@lru_cache(256)  # the same few sets come again and again
+def _listed(found: Nodes) -> tuple[NodeId, ...]:
+    nodes = []
     while found:
         lowest = found & -found
-        yield lowest.bit_length() - 1
+        nodes.append(lowest.bit_length() - 1)
         found ^= lowest
+    return tuple(nodes)

@@ -13,7 +13,7 @@ MUTANTS = (
         "remote error",
         "if next_term and not message.heir",
         "if False and not message.heir",
-        THREE,
+        Cluster(3, 1, "grid"),
     ),
     breaks("remote error", "Locked(member, term + 1)", "Locked(member, term)", THREE),
     breaks(
@@ -25,6 +25,12 @@ MUTANTS = (
     ),
     breaks("invariant", "self.requesting = self.inside = False", "self.inside = False"),
     breaks("remote error", "        self.locked_members ^= 1 << member\n", "", THREE),
+    breaks(
+        "deadlock",
+        "            self.receive_locked(self.me, Locked(self.me, self.term))\n",
+        "            pass\n",
+        THREE,
+    ),
     harmless(
         "without an heir the member locks itself for the next",
         "if message.term >= known:",

@@ -82,7 +82,7 @@ MUTANTS = (
         Cluster(3, (1, 0, 2)),
     ),
     harmless(
-        "whoever asks the global collector tells it that it is, and so do the news",
+        "a node that asks the global collector tells it that it is, and so do the news",
         "max(self.global_request_collector, known)",
         "self.global_request_collector",
         THREE_TWICE,

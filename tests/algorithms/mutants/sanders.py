@@ -28,7 +28,7 @@ MUTANTS = (
     ),
     breaks("deadlock", "self.overtaken(node)", "pass", GRID),
     harmless(
-        "with Maekawa's sets whoever gets our permission informs us",
+        "with Maekawa's sets a node that gets our permission informs us",
         "while self.locking is None and self.waiting_queue:",
         "while False:",
         THREE,

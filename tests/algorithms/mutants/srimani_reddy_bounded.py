@@ -1,6 +1,6 @@
 """Mutants of srimani-reddy-bounded."""
 
-from tests.support.mutants import A_ROUND, THREE, breaks
+from tests.support.mutants import A_ROUND, THREE, breaks, harmless
 
 MUTANTS = (
     breaks(
@@ -28,4 +28,12 @@ MUTANTS = (
         THREE,
     ),
     breaks("invariant", "2 * self.limit + 3", "self.limit + 1", A_ROUND),
+    harmless(
+        "a token is a whole round behind, or none: the next begins when all have this one",
+        "(self.round_after[j - 1] - recorded[j - 1]) % self.modulus\n"
+        "        return 1 <= ahead <= self.limit + 1",
+        "(self.round_after[j - 1] - recorded[j - 1]) % self.modulus\n"
+        "        return ahead == self.limit",
+        THREE,
+    ),
 )
