@@ -18,7 +18,7 @@ from peerlock.algorithms.lookup import OUTSIDE, algorithm
 from peerlock.algorithms.raymond import Raymond
 from peerlock.cli.reproduce import reproduce as command
 from peerlock.core.errors import UsageError
-from peerlock.lab.reproduce import chaudhuri_edward, maekawa, run
+from peerlock.lab.reproduce import chaudhuri_edward, maekawa, run, survey_text
 from peerlock.lab.reproduce.expect import (
     Above,
     Ahead,
@@ -34,6 +34,7 @@ from peerlock.lab.reproduce.expect import (
     Towards,
 )
 from peerlock.lab.reproduce.item import Because, Finding, Item, judged
+from peerlock.lab.reproduce.measure import recorded
 from peerlock.lab.reproduce.page import page
 from peerlock.lab.reproduce.rows import Row, rows
 from peerlock.lab.reproduce.run import all_items, chosen, perform
@@ -91,7 +92,10 @@ LINES = {
             "§7.2.2",
         ],
     ),
-    "TR-869 §5": ("Ricart", ["§5.3.1", "§5.3.3", "§6.2: with implicit replies"]),
+    "TR-869 §5": (
+        "Ricart",
+        ["§5.3.1", "§5.3.2", "§5.3.3", "§6.2: with implicit replies"],
+    ),
     "Chaudhuri-Edward's bounds": (
         "Chaudhuri",
         [
@@ -105,7 +109,11 @@ LINES = {
     ),
     "lecture's minimal arrangements": (
         "Mühl",
-        ["minimal arrangements: n", "minimal arrangements: there"],
+        [
+            "minimal arrangements: n",
+            "minimal arrangements: there",
+            "minimal arrangements: K",
+        ],
     ),
     "lecture's slides": (
         "Mühl",
@@ -114,6 +122,12 @@ LINES = {
             "deadlocks are avoidable",
             "lift algorithm: a directed",
             "Suzuki-Kasami: the queue",
+            "mesh: sets of",
+            "mesh: two sets",
+            "triangle: sets of about",
+            "triangle: sets of either",
+            "triangle: in both",
+            "triangle: by one",
         ],
     ),
     "TR-869 Fig. A–J": ("Ricart", [f"Fig. {letter}" for letter in "ABCDEFGHIJ"]),
@@ -129,7 +143,8 @@ LINES = {
     "Chaudhuri-Edward §5, Fig. 3–6": (
         "Chaudhuri",
         [
-            "§5.1: the worst case",
+            "§5.1: the worst case, 6",
+            "§5.1: the worst case, where n is no square",
             "§5.1: heavy load",
             "Fig. 3",
             "Fig. 4",
@@ -148,6 +163,13 @@ LINES = {
             "Ricart-Agrawala's token: first come",
             "Raymond: a piggyback",
             "Agrawal-El Abbadi: any two",
+            "Agrawal-El Abbadi: log N",
+            "Singhal's heuristic: entries of one node",
+            "Thomas: a majority",
+            "Kakugawa et al: with fewer",
+            "Mizuno-Neilsen-Rao: 2√2·√N − 2 is the upper bound, on average",
+            "Mizuno-Neilsen-Rao: 2√2·√N − 2 is the upper bound, of a single entry",
+            "Kakugawa et al: the example",
         ],
     ),
     "survey Table 1": (
@@ -286,6 +308,10 @@ DIFFERING = (
     "appendix: the same, N(N+1)/2−1 out of order, of the report's listing",
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
     "§3.1: groups of at most √n",
+    "§5.1: the worst case, where n is no square",
+    "Kakugawa et al: with fewer than k inside",
+    "Singhal's heuristic: entries of one node",
+    "Table 2: Agrawal-El Abbadi, (N+1)/2 messages",
     "§7: a node waits for at most (n−1)(t+ϑ)",
     "mesh: 5(2√n−1) is the worst case",
     "minimal arrangements",
@@ -402,7 +428,7 @@ def test_planes_that_differ_are_told_apart() -> None:
 
 @dataclass(eq=False)
 class SelfFirst(Raymond):
-    """Whoever has the token and wants in goes first."""
+    """The node that has the token and wants in goes first."""
 
     def assign_privilege_and_make_request(self) -> None:
         if self.holder == self.me and not self.using and self.me in self.request_q:
@@ -425,6 +451,8 @@ def test_raymonds_line_is_near_if_nodes_serve_themselves_first(
         return simulate(scenario).messages_per_entry
 
     line, ours = measured(greedy.name, "line"), measured("chaudhuri-edward", None)
+    own = survey_text.ordered(greedy.name, n, "tree")
+    assert survey_text.sent_out_of_turn(recorded(own)) > 0
     assert line == pytest.approx(ours, rel=0.15)
     assert measured("raymond", "line") == pytest.approx(4 * (n - 1) / n, rel=0.1)
 

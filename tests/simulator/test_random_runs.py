@@ -7,11 +7,12 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.entry import Algorithm
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import Constant, Exponential, Latency, Uniform
 from peerlock.simulator.load import Heavy, Level, Light, Load
 from peerlock.simulator.network import Network
-from peerlock.simulator.simulation import Scenario, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import simulate
+from peerlock.simulator.violation import Violation
 
 RUNS = 10_000
 LATENCIES: tuple[Latency, ...] = (Constant(1.0), Uniform(0.0, 4.0), Exponential(1.0))

@@ -7,15 +7,24 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import inf, isnan, nan
+from random import Random
 
 import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import OUTSIDE, algorithm
+from peerlock.core.demands import EXCLUSIVE, Sharing
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import NodeId, Peer
-from peerlock.simulator.judge import Judge, Violation
-from peerlock.simulator.latency import Constant, Exponential, Matrix, Uniform, parse_latency
+from peerlock.core.peer import SHARED, NodeId, Peer
+from peerlock.simulator.judge import Judge
+from peerlock.simulator.latency import (
+    Constant,
+    Exponential,
+    Latency,
+    Matrix,
+    Uniform,
+    parse_latency,
+)
 from peerlock.simulator.load import Heavy, Level, Light, Schedule, parse_load
 from peerlock.simulator.network import (
     Crash,
@@ -24,8 +33,11 @@ from peerlock.simulator.network import (
     parse_crash,
     parse_partition,
 )
-from peerlock.simulator.report import Summary, jain, summary
-from peerlock.simulator.simulation import Scenario, Simulation, empty_trace, simulate
+from peerlock.simulator.report import Summary
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import Simulation, empty_trace, simulate
+from peerlock.simulator.statistics import jain, summary
+from peerlock.simulator.violation import Violation
 from peerlock.traces.trace import Kind, Trace
 
 CORRECT = [a.name for a in CATALOGUE if a.verdict == "holds"]
@@ -56,9 +68,10 @@ from contextlib import suppress
 from peerlock.simulator import simulation
 from peerlock.simulator.load import Level
 from peerlock.simulator.network import Crash, Network
-from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import Simulation, empty_trace
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.simulator.judge import Violation
+from peerlock.simulator.violation import Violation
 
 class Enough(Exception):
     pass
@@ -190,7 +203,7 @@ def test_messages_take_as_long_as_the_model_says(
 
 
 def test_a_matrix_puts_the_nodes_evenly_on_the_sites() -> None:
-    arrival = Matrix(((1.0, 9.0), (9.0, 1.0))).arrivals(
+    arrival = Matrix(((1.0, 9.0), (9.0, 1.0))).arrival(
         Simulation(Scenario("central", 4)).rng, 4
     )
     assert arrival(0.0, 1, 2) == 1.0
@@ -305,6 +318,21 @@ def test_a_node_comes_back_with_a_fresh_state() -> None:
     assert Kind.ENTER in kinds
 
 
+@pytest.mark.parametrize(
+    "latency",
+    [Constant(2.0), Uniform(0.5, 1.5), Exponential(1.0), Matrix(((1.0, 9.0), (9.0, 1.0)))],
+)
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_broadcast_draws_what_as_many_messages_would(
+    latency: Latency, fifo: bool
+) -> None:
+    network = Network(latency, fifo=fifo)
+    one, _ = network.arrivals(Random(1), 5)
+    _, every = network.arrivals(Random(1), 5)
+    for now in (0.1, 7.3):
+        assert every(now, 2, (1, 3, 4, 5)) == [one(now, 2, to) for to in (1, 3, 4, 5)]
+
+
 def test_on_a_broadcast_medium_a_broadcast_is_one_message() -> None:
     network = Network(broadcast_medium=True)
     report = simulate(Scenario("ricart-agrawala", 9, 20, Light(), network))
@@ -324,7 +352,7 @@ def test_the_judge_sees_two_inside() -> None:
 
 
 def test_the_judge_sees_a_grant_that_nobody_asked_for() -> None:
-    with pytest.raises(Violation, match="2 is let in without having asked"):
+    with pytest.raises(Violation, match="2 enters without having asked"):
         Judge().granted(2, fence=1)
 
 
@@ -337,6 +365,24 @@ def test_the_judge_sees_a_fence_that_does_not_grow(fence: int) -> None:
     judge.requested(2)
     with pytest.raises(Violation, match=f"2's fence {fence} follows 5"):
         judge.granted(2, fence=fence)
+
+
+def test_the_judge_compares_the_fences_of_those_that_exclude_each_other() -> None:
+    judge = Judge(Sharing())
+
+    def enters(demand: str, fence: int) -> None:
+        judge.requested(1, demand)
+        judge.granted(1, fence)
+        judge.left(1)
+
+    enters(SHARED, 3)
+    enters(SHARED, 2)  # readers may come in any order
+    with pytest.raises(Violation, match="1's fence 3 follows 3"):
+        enters(EXCLUSIVE, 3)
+    judge.left(1)
+    enters(EXCLUSIVE, 5)
+    with pytest.raises(Violation, match="1's fence 4 follows 5"):
+        enters(SHARED, 4)
 
 
 @dataclass(eq=False)
@@ -539,7 +585,7 @@ def test_networks_that_cannot_be_are_refused(network: Network) -> None:
 
 def test_a_node_may_crash_again_when_it_is_back() -> None:
     twice = Network(crashes=(Crash(1, 7.5, 9.0), Crash(1, 5.0, 7.0), Crash(2, 5.0, 5.0)))
-    twice.must_make_sense(3)
+    twice.validate(3)
 
 
 def test_faults_have_words() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from peerlock.playground import replay
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
 from peerlock.traces import Kind, Step, Trace, html, jsonl, svg
 from peerlock.traces.stepping import moves, stepping, why_it_waits
 from tests.support.chromium import PROGRAM, browsing
@@ -51,7 +52,9 @@ def test_the_deadlock_is_a_circle_with_its_reasons(deadlock: Trace) -> None:
     assert reasons[3, 2] == "member 4 is locked for 2"
 
 
-@pytest.mark.parametrize("name", ["ricart-agrawala", "maekawa", "raymond", "naimi-trehel"])
+@pytest.mark.parametrize(
+    "name", ["ricart-agrawala", "maekawa", "majority-spare", "raymond", "naimi-trehel"]
+)
 def test_a_correct_run_has_no_circle_and_ends_without_waits(name: str) -> None:
     edges = set()
     for _, begun, over, circle, _ in stepping(simulated(name, 7, 12))["waits"]:

@@ -16,7 +16,7 @@ is a peer of its own: it keeps the members, and sends every view to each of them
 
 What must hold: all properties of the checker (exclusion, no node waits without end), no
 message is refused, and a process whose user has not used the name for three late ticks has
-forgotten it.
+forgotten it, and so has its home.
 """
 
 from __future__ import annotations
@@ -189,6 +189,8 @@ class ModelProcess(Peer):
     def _end(self) -> None:
         """Nothing is under way."""
         assert self.unused_for <= ENOUGH or not self.node.locks, "a name is remembered"
+        if self.node.me in self.node.homes.circle_of(NAME):
+            assert self.node.locks, "its home remembers a name that is closed"
 
     def _set_tick(self) -> None:
         if self.ticks_left:
@@ -387,6 +389,16 @@ LARGE_STORIES = (
         (1, 1, 1),
         3,
         demand=Demand(permits=2),
+    ),
+    Story(
+        "given-back",
+        "a home, one that asks and gives the name back meanwhile, a bystander; one dies",
+        3,
+        (0, 1, 0),
+        3,
+        ticks=2,
+        late=3,
+        crashes=1,
     ),
     Story(
         "ticks",

@@ -177,7 +177,7 @@ class Sites:
         self._messages = messages
         self._peer: Peer = model.make(self.me)
         self._fresh = self._peer.snapshot()
-        text = f"{self.me} is let in with a fence that does not grow"
+        text = f"{self.me} enters with a fence that does not grow"
         self.stale_fence = Breach("fence", self.me, text)
         self._ids: dict[Site, int] = {}
         self._local_ids: dict[Local, int] = {}
@@ -448,7 +448,7 @@ class Sites:
                         heard += (self.letters.letter(number, False, self.me),)
                 case Enter():
                     if phase is not Phase.WAITING:
-                        text = f"{self.me} is let in without having asked"
+                        text = f"{self.me} enters without having asked"
                         return self._broken("exclusion", text)
                     granted, phase = True, Phase.INSIDE
                 case SetTimer(name):

@@ -18,15 +18,20 @@ from peerlock.quorums.constructions import QuorumSystem
 from peerlock.quorums.weighted import WeightedVotes
 
 SMALL = 30  # nodes, or different numbers of votes, up to which a solution is made exact
+LARGE = 1_500  # nodes; beyond that the linear program takes minutes, and is not solved
 
 
 def optimal_load(system: QuorumSystem) -> Optimum:
     """Over all quorums where the construction knows them, else over those of its table."""
     if isinstance(system, WeightedVotes):
         return voting_load(system.votes, exact=len(set(system.votes)) <= SMALL)
-    known = system.known_optimal_load or _evident(system)
-    if known is not None:
+    if (known := system.known_optimal_load) is not None:
         return Optimum(float(known), known)
+    load, bound = _own_load(system), _bound(system)
+    if load == bound:
+        return Optimum(float(load), load)
+    if system.nodes > LARGE:
+        return Optimum(float(load), at_least=float(bound))
     quorums = system.essential
     nodes = sorted({j for quorum in quorums for j in nodes_in(quorum)})
     at = {j: row for row, j in enumerate(nodes)}
@@ -37,19 +42,22 @@ def optimal_load(system: QuorumSystem) -> Optimum:
     return Optimum(solved.load, _certified(quorums, nodes, solved))
 
 
-def _evident(system: QuorumSystem) -> Fraction | None:
-    """If all nodes ask alike and the busiest node has only the minimal load.
+def _own_load(system: QuorumSystem) -> Fraction:
+    """If each node asks its own quorum, and all nodes ask equally often."""
+    return Fraction(round(system.load * system.nodes), system.nodes)
+
+
+def _bound(system: QuorumSystem) -> Fraction:
+    """No choice of quorums is better than this.
 
     A quorum has at least `fewest` nodes, which are shared among all; and if any two quorums
     of that size meet, some node is in at least one of `fewest` of them.
     """
-    asked = round(system.load * system.nodes)
     fewest = min(map(int.bit_count, system.essential))
-    load = Fraction(asked, system.nodes)
     bounds = [Fraction(fewest, system.nodes)]
     if system.intersecting:
         bounds.append(Fraction(1, fewest))
-    return load if load == max(bounds) else None
+    return max(bounds)
 
 
 def _certified(

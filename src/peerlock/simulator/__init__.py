@@ -6,11 +6,12 @@ recorded into a `Trace`, which `peerlock.traces` draws.
 """
 
 from peerlock.simulator.experiment import Experiment, Result, RunFailed, Spread, compare
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.load import Heavy, Level, Light, Schedule
 from peerlock.simulator.network import Crash, Network, Partition
 from peerlock.simulator.report import Report, Summary
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
+from peerlock.simulator.violation import Violation
 
 __all__ = [
     "Crash",

@@ -36,7 +36,7 @@ from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.simulator.faults import LEASE, Faults
 from peerlock.simulator.places import Places
-from peerlock.simulator.process import Answer, Process, Way
+from peerlock.simulator.process import Answer, Process, Route
 from peerlock.simulator.users import Party, SimulatedUser
 from peerlock.simulator.witness import Misrule, Witness
 
@@ -280,7 +280,7 @@ class Cluster:
                 if way.receiver is process:
                     self.after(self.delay(), other, partial(other.broken, member, way))
 
-    def end(self, way: Way) -> None:
+    def end(self, way: Route) -> None:
         """The receiver closes it; what is under way in it is lost."""
         way.cut = True
         sender, receiver = self.everyone[way.me], way.receiver
@@ -289,7 +289,7 @@ class Cluster:
                 self.after(self.delay(), sender, partial(sender.broken, member, way))
         self.after(self.delay(), receiver, partial(receiver.presence.suspect, way.me))
 
-    def notice_end(self, way: Way) -> None:
+    def notice_end(self, way: Route) -> None:
         """The sender has closed it, or is dead: after all that is under way in it."""
         receiver = way.receiver
         suspect = partial(receiver.presence.suspect, way.me)
@@ -356,7 +356,7 @@ class Cluster:
     def _outcome(self) -> StoryOutcome:
         nodes = [*self._nodes_before, *(p.node for p in self.processes)]
         if errors := sum(n.statistics.remote_errors for n in nodes):
-            raise Misrule(f"{errors} messages among honest nodes made no sense")
+            raise Misrule(f"{errors} messages among honest nodes were invalid")
         self.happened["readers together"] = self.witness.together
         self.happened["permits in use together"] = self.witness.permitted
         self.happened["places kept"] = self.places.compared

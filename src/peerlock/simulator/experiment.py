@@ -14,12 +14,13 @@ from peerlock.algorithms.lookup import algorithm, reference
 from peerlock.algorithms.settings import Settings, arguments, takers
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import Peer
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import parse_load
 from peerlock.simulator.network import Network
 from peerlock.simulator.report import Report, without_nan
-from peerlock.simulator.simulation import Scenario, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import simulate
+from peerlock.simulator.violation import Violation
 
 
 @dataclass(frozen=True)

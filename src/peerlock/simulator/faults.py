@@ -11,13 +11,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from peerlock.node.views import MemberId, View
+from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.witness import Misrule
 
 if TYPE_CHECKING:
     from peerlock.simulator.cluster import Cluster
-    from peerlock.simulator.process import Process, Way
+    from peerlock.simulator.process import Process, Route
 
 LEASE = 3.0  # virtual seconds
 
@@ -104,6 +104,7 @@ class Faults:
         not."""
         disturbed = any(
             process.slowness
+            or process.out_of_reach
             or not {"tick", "receive", "turn"}.isdisjoint(process.node.__dict__)
             or any(way.lag or way.loses or way.lossy for way in process.ways.values())
             for process in self.cluster.processes
@@ -111,24 +112,26 @@ class Faults:
         return inf if disturbed else self.disturbed_until
 
     def whole_since(self) -> float:
-        """Since when, in calm, no process has considered a dead one a member; inf: one
-        does."""
+        """Since when, in calm, no process has considered one a member that is dead, or out
+        after a failed step; inf: one does."""
         views = [p.node.view for p in self.cluster.processes if p.node.member]
         haunted = any(map(self._is_haunted, views))
         return inf if haunted else max(self.haunted_until, self.calm_since())
 
     def _is_haunted(self, view: View) -> bool:
-        everyone = self.cluster.everyone
-        return any(
-            everyone[m.id].dead or everyone[m.id].node.me != m.id for m in view.members
-        )
+        return not all(map(self._is_in, view.members))
 
-    def _disturb(self, *until: float) -> None:
+    def _is_in(self, member: Member) -> bool:
+        process = self.cluster.everyone[member.id]
+        node = process.node
+        return not process.dead and node.member and node.me == member.id
+
+    def disturb(self, *until: float) -> None:
         self.disturbed_until = max(self.disturbed_until, self.cluster.now, *until)
 
     def cease(self) -> None:
         for process in self.cluster.processes:
-            self._disturb(*(way.last_arrival for way in process.ways.values()))
+            self.disturb(*(way.last_arrival for way in process.ways.values()))
             process.slowness = process.disk = process.refused_until = 0.0
             process.blocked.clear()
             for way in process.ways.values():
@@ -160,7 +163,7 @@ class Faults:
         """Messages that it has sent may arrive late."""
         ways = process.ways.values()
         if process.slowness or any(way.lag for way in ways):
-            self._disturb(*(way.last_arrival for way in ways))
+            self.disturb(*(way.last_arrival for way in ways))
 
     def join(self) -> None:
         if len(self.cluster.processes) < self.cluster.story.most:
@@ -176,7 +179,7 @@ class Faults:
     def slow(self) -> None:
         process = self.rng.choice(self.cluster.processes)
         process.slowness = self.rng.choice((0.0, 0.01, 0.3))
-        self._disturb(self.cluster.now + 0.3)
+        self.disturb(self.cluster.now + 0.3)
         self._tell(process, f"is slower by {process.slowness}", "slow")
 
     def stall(self) -> None:
@@ -258,7 +261,7 @@ class Faults:
         usual = self.rng.choice((0.05, 0.5, LEASE, 1.5 * LEASE))
         pause = usual * self.rng.uniform(0.8, 1.2)
         process.paused_until = self.cluster.now + pause
-        self._disturb(process.paused_until, process.paused_until + pause)  # late timers
+        self.disturb(process.paused_until, process.paused_until + pause)  # late timers
         if process.blind:
             self._blind(process, process.paused_until + LEASE / 5 / process.rate)
         return pause
@@ -271,7 +274,7 @@ class Faults:
         step = getattr(process.node, name)
 
         def fail(*arguments: Any) -> None:
-            self._disturb()
+            self.disturb()
             process.node.__dict__.pop(name, None)
             if half:
                 step(*arguments)
@@ -293,7 +296,7 @@ class Faults:
             way.cut = self.rng.random() < 0.5
             blocked_until = self.cluster.now + self.rng.choice((0.0, 0.0, 0.5))
             process.blocked[way.receiver] = blocked_until
-            self._disturb(blocked_until, way.last_arrival)
+            self.disturb(blocked_until, way.last_arrival)
             broken = partial(process.broken, member, way)
             self.cluster.after(self.cluster.delay(), process, broken)
             self.cluster.notice_end(way)
@@ -313,15 +316,15 @@ class Faults:
             way.loses = True
             self._tell(process, f"loses a batch to {member}", "lose")
 
-    def loses(self, way: Way, batch: Batch) -> bool:
+    def loses(self, way: Route, batch: Batch) -> bool:
         """Early messages are kept, and handled when no member can end the connection."""
         if not way.loses or not way.receiver.node.member:
             return False
         way.loses, way.lossy = False, True
-        self._disturb()
+        self.disturb()
         return True
 
-    def _some_way(self) -> tuple[Process, MemberId, Way] | None:
+    def _some_way(self) -> tuple[Process, MemberId, Route] | None:
         process = self.rng.choice(self.cluster.processes)
         ways = list(process.ways.items())
         return (process, *self.rng.choice(ways)) if ways else None

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from peerlock.core.demands import Demand, Permits, Rule
 from peerlock.core.peer import NodeId, listed
-from peerlock.traces.trace import Trace
-
-
-class Violation(Exception):
-    """A run violated a property; `trace` shows how, if the run was recorded."""
-
-    def __init__(self, node: NodeId, text: str) -> None:
-        super().__init__(node, text)  # both, so that it can be pickled
-        self.node = node
-        self.text = text
-        self.trace: Trace | None = None
-
-    def __str__(self) -> str:
-        return self.text
+from peerlock.simulator.violation import Violation
 
 
 class Judge:
@@ -37,7 +24,7 @@ class Judge:
         self.demands: dict[NodeId, Demand] = {}  # of those that wait or are inside
         demands, together = self.rule.demands, self.rule.together
         self._plain = demands[0]
-        self._last_fences = dict.fromkeys(demands, 0)
+        self._bars = dict.fromkeys(demands, 0)  # the fence that is to be exceeded
         self._rivals = {
             one: [other for other in demands if not together((one, other))]
             for one in demands
@@ -51,20 +38,18 @@ class Judge:
     def granted(self, node: NodeId, fence: int) -> None:
         inside = self.inside
         if node not in self.waiting:
-            raise Violation(node, f"{node} is let in without having asked")
+            raise Violation(node, f"{node} enters without having asked")
         self.waiting.remove(node)
-        alone = not inside
         inside.add(node)
-        if not alone and not self.rule.together([self.demands[j] for j in inside]):
+        if len(inside) > 1 and not self.rule.together([self.demands[j] for j in inside]):
             raise Violation(node, f"{listed(inside)} are inside together")
-        if not self.fences:
-            return
-        last, demand = self._last_fences, self.demands[node]
-        for rival in self._rivals[demand]:
-            if fence <= last[rival]:
-                raise Violation(node, f"{node}'s fence {fence} follows {last[rival]}")
-        if fence > last[demand]:
-            last[demand] = fence
+        if self.fences:
+            bars, demand = self._bars, self.demands[node]
+            if fence <= bars[demand]:
+                raise Violation(node, f"{node}'s fence {fence} follows {bars[demand]}")
+            for rival in self._rivals[demand]:
+                if fence > bars[rival]:
+                    bars[rival] = fence
 
     def left(self, node: NodeId) -> None:
         self.inside.remove(node)

@@ -1,6 +1,6 @@
 """How long messages take: models as values, drawn from the run's own generator.
 
-A model returns a function from (time of sending, sender, receiver) to the time of arrival.
+A model returns the functions of `arrivals.py`.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from math import log1p
 from random import Random
 
 from peerlock.core.errors import UsageError, unknown
-from peerlock.core.peer import NodeId
+from peerlock.simulator.arrivals import Arrival, Arrivals, all_spread, one_by_one, spread
 
 # Next to longer times, short ones would vanish in a sum; and NaN is not below it.
 LONGEST = 1e12
 
-Arrival = Callable[[float, NodeId, NodeId], float]
-
 
 class Latency(ABC):
     @abstractmethod
-    def arrivals(self, rng: Random, nodes: int) -> Arrival: ...
+    def arrival(self, rng: Random, nodes: int) -> Arrival: ...
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrivals:
+        return one_by_one(self.arrival(rng, nodes))
 
 
 @dataclass(frozen=True)
 class Constant(Latency):
     delay: float
 
-    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+    def arrival(self, rng: Random, nodes: int) -> Arrival:
         delay = self.delay
         return lambda now, sender, receiver: now + delay
 
@@ -39,16 +40,18 @@ class Uniform(Latency):
     low: float
     high: float
 
-    def arrivals(self, rng: Random, nodes: int) -> Arrival:
-        low, span, random = self.low, self.high - self.low, rng.random
-        return lambda now, sender, receiver: now + low + span * random()
+    def arrival(self, rng: Random, nodes: int) -> Arrival:
+        return spread(self.low, self.high - self.low, rng.random)
+
+    def arrivals(self, rng: Random, nodes: int) -> Arrivals:
+        return all_spread(self.low, self.high - self.low, rng.random)
 
 
 @dataclass(frozen=True)
 class Exponential(Latency):
     mean: float
 
-    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+    def arrival(self, rng: Random, nodes: int) -> Arrival:
         mean, random = self.mean, rng.random
         return lambda now, sender, receiver: now - mean * log1p(-random())
 
@@ -59,7 +62,7 @@ class Matrix(Latency):
 
     delays: tuple[tuple[float, ...], ...]
 
-    def arrivals(self, rng: Random, nodes: int) -> Arrival:
+    def arrival(self, rng: Random, nodes: int) -> Arrival:
         delays = self.delays
         site = [0, *(i * len(delays) // nodes for i in range(nodes))]
         return lambda now, sender, receiver: now + delays[site[sender]][site[receiver]]

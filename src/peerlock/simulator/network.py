@@ -11,7 +11,8 @@ from random import Random
 
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, listed
-from peerlock.simulator.latency import LONGEST, Arrival, Latency, Uniform
+from peerlock.simulator.arrivals import Arrival, Arrivals, one_by_one
+from peerlock.simulator.latency import LONGEST, Latency, Uniform
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Partition:
             (a in group) != (b in group) for group in self.groups
         )
 
-    def must_make_sense(self, nodes: int) -> None:
+    def validate(self, nodes: int) -> None:
         must_be_times(self.start, self.end)
         if not self.start < self.end:
             raise UsageError(f"a partition from {self.start:g} cannot end at {self.end:g}")
@@ -51,7 +52,7 @@ class Crash:
     at: float
     back: float | None = None
 
-    def must_make_sense(self, nodes: int) -> None:
+    def validate(self, nodes: int) -> None:
         if not 1 <= self.node <= nodes:
             raise UsageError(f"invalid crash: there is no node {self.node}")
         must_be_times(self.at, self.at if self.back is None else self.back)
@@ -82,14 +83,14 @@ class Network:
         faults = self.loss or self.duplication or self.partitions or self.crashes
         return not faults
 
-    def must_make_sense(self, nodes: int) -> None:
+    def validate(self, nodes: int) -> None:
         for chance in (self.loss, self.duplication):
             if not 0 <= chance <= 1:
                 raise UsageError(f"invalid probability {chance}: use 0 to 1")
         for partition in self.partitions:
-            partition.must_make_sense(nodes)
+            partition.validate(nodes)
         for crash in self.crashes:
-            crash.must_make_sense(nodes)
+            crash.validate(nodes)
         ordered = sorted(self.crashes, key=lambda crash: (crash.node, crash.at))
         for before, after in pairwise(ordered):
             is_down = before.back is None or before.back >= after.at
@@ -98,14 +99,17 @@ class Network:
                     f"node {after.node} cannot crash at {after.at:g}: it is down then"
                 )
 
-    def arrivals(self, rng: Random, nodes: int) -> Arrival:
-        """When a message sent now arrives; never (inf) if it gets lost."""
-        arrival = self.latency.arrivals(rng, nodes)
+    def arrivals(self, rng: Random, nodes: int) -> tuple[Arrival, Arrivals]:
+        """When a message sent now arrives, and one to several receivers; never (inf) if it
+        gets lost."""
+        arrival = self.latency.arrival(rng, nodes)
+        if not (self.fifo or self.loss or self.partitions):
+            return arrival, self.latency.arrivals(rng, nodes)
         if self.fifo:
             arrival = in_order(arrival)
         if self.loss or self.partitions:
             arrival = with_losses(arrival, self.loss, self.partitions, rng.random)
-        return arrival
+        return arrival, one_by_one(arrival)
 
 
 def in_order(arrival: Arrival) -> Arrival:

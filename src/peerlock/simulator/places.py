@@ -12,9 +12,10 @@ own users in that turn is bounded elsewhere.  When a turn begins, no other proce
 a first user that has waited clearly longer, both by the time at which it asked and by the
 time at which it became the first.  "Clearly" leaves room for clocks that run at different
 rates, and for messages under way.  A user that waited while a process was slow, stood still
-or could not be reached is not judged: then messages take their time.  While a dead process
-is considered a member, requests to it are lost until the circle is formed anew, and homes
-wait for it: so a user that waits then is judged only if it had asked before, in an epoch.
+or could not be reached is not judged: then messages take their time.  While a process is
+considered a member that is dead, or out after a failed step, requests to it are lost until
+the circle is formed anew, and homes wait for it: so a user that waits then is judged only
+if it had asked before, in an epoch.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Places:
         whole: Callable[[], float],
     ) -> None:
         """calm: since when no process has been slow, still or out of reach;
-        whole: since when no process has considered a dead one a member."""
+        whole: since when no process has considered one a member that is not in."""
         self.compared = 0  # requests that were served before one made clearly later
         self._clock = clock
         self._calm = calm

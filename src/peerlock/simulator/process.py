@@ -44,7 +44,7 @@ Frame = View | Batch
 Answer = Callable[[], None]
 
 
-class Way:
+class Route:
     """A connection from a process to another member, in order, until it is gone."""
 
     __slots__ = ("cut", "frames", "lag", "last_arrival", "loses", "lossy", "me", "receiver")
@@ -76,8 +76,9 @@ class Process:
         self.blocked: dict[Process, float] = {}  # until then, dialling these fails
         self.turning = False
         self.users: dict[SimulatedUser, None] = {}
-        self.ways: dict[MemberId, Way] = {}
+        self.ways: dict[MemberId, Route] = {}
         self.dialling: dict[MemberId, Dial] = {}
+        self.out_of_reach: set[MemberId] = set()  # although they live; dialled again later
         self.former: MemberId = 0  # whose place is given up when it joins again
         self.rate = cluster.clock_rate()
         self.stood_still = 0.0  # its clocks, in all
@@ -234,28 +235,40 @@ class Process:
         del self.dialling[member]
         receiver = self.cluster.everyone[member]
         if receiver.dead or self.blocked.get(receiver, 0.0) > self.cluster.now:
+            if not receiver.dead:
+                self.out_of_reach.add(member)
             self.presence.unreachable(member, "nobody answers")
             return
-        way = self.ways[member] = Way(self.node.me, receiver)
+        self._reaches(member)
+        way = self.ways[member] = Route(self.node.me, receiver)
         self._send(way, self.node.view)
         self.presence.connected(member)
 
+    def _reaches(self, member: MemberId) -> None:
+        """Or does not want to any more."""
+        if member in self.out_of_reach:
+            self.out_of_reach.remove(member)
+            self.cluster.faults.disturb()
+
     def hang_up(self, effect: HangUp) -> None:
+        self._reaches(effect.member)
         self.dialling.pop(effect.member, None)
         way = self.ways.pop(effect.member, None)
         if way is not None:
             self.cluster.notice_end(way)
 
-    def broken(self, member: MemberId, way: Way) -> None:
+    def broken(self, member: MemberId, way: Route) -> None:
         """Unless it was closed by then."""
         if self.ways.get(member) is way:
             del self.ways[member]
+            if way.lossy:  # what it has lost is sent again now
+                self.cluster.faults.disturb()
             self.presence.disconnected(member)
 
     def pass_on(self, effect: PassOn) -> None:
         self._send(self.ways[effect.member], effect.view)
 
-    def _send(self, way: Way, frame: Frame) -> None:
+    def _send(self, way: Route, frame: Frame) -> None:
         if isinstance(frame, Batch) and self.cluster.splits and len(frame.messages) > 1:
             for i, message in enumerate(frame.messages):
                 part = frame._replace(first=frame.first + i, messages=(message,))
@@ -267,7 +280,7 @@ class Process:
         way.frames.append(frame)
         cluster.at(way.last_arrival, way.receiver, partial(self._arrive, way))
 
-    def _arrive(self, way: Way) -> None:
+    def _arrive(self, way: Route) -> None:
         """The next frame, at the other end, which is alive."""
         now = self.cluster.now
         stays = self.muted and self.paused_until > now
@@ -284,7 +297,7 @@ class Process:
         else:
             way.receiver.heard(frame)
 
-    def receive(self, way: Way, batch: Batch) -> None:
+    def receive(self, way: Route, batch: Batch) -> None:
         if self.cluster.faults.loses(way, batch):
             return
         try:
@@ -292,7 +305,7 @@ class Process:
                 self.cluster.end(way)
         except RemoteError as error:
             if not way.lossy:
-                raise Misrule(f"{self.name} is told nonsense: {error}") from error
+                raise Misrule(f"{self.name} receives an invalid batch: {error}") from error
             self.cluster.happened["gap noticed"] += 1
             self.cluster.end(way)
         if self.node.waits_for_view:

@@ -9,59 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, repeat
 from math import inf, nan
 from random import Random
 from typing import Any
 
-from peerlock.algorithms.lookup import algorithm, reference
-from peerlock.algorithms.settings import Settings, arguments
+from peerlock.algorithms.lookup import algorithm
+from peerlock.algorithms.settings import arguments
 from peerlock.core.demands import EXCLUSIVE, Demand
 from peerlock.core.errors import UsageError
-from peerlock.core.peer import SHARED, Down, NodeId, Peer, RemoteError, snake
-from peerlock.simulator.judge import Judge, Violation
+from peerlock.core.peer import SHARED, Down, Handler, NodeId, Peer, RemoteError, snake
+from peerlock.simulator.judge import Judge
 from peerlock.simulator.latency import LONGEST
-from peerlock.simulator.load import Heavy, Load
 from peerlock.simulator.network import Network
-from peerlock.simulator.report import Report, RunStatistics
+from peerlock.simulator.report import Report
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.statistics import RunStatistics
+from peerlock.simulator.violation import Violation
 from peerlock.traces.trace import Kind, Step, Trace
 
 Action = Callable[[NodeId], None]
 Wire = tuple[Callable[[NodeId, Any], None], Callable[[Any], None]]  # send, broadcast
+
+# When, its number, at which node; of a message its sender (else 0), itself and the sender's
+# fence; and what is done there: the message's handler or an action.
+Event = tuple[float, int, NodeId, NodeId, Any, int, Callable[..., None]]
 
 # How often a long run checks for progress, Ctrl-C and signs of a livelock.
 EVENTS_PER_TURN = 50_000
 
 # How many steps are kept of a failed run that was not recorded.
 KEPT = 20_000
-
-
-@dataclass(frozen=True)
-class Scenario(Settings):
-    """Everything that a run depends on: the same scenario gives the same run.
-
-    algorithm: a name from the catalogue, a file such as `./mine.py`,
-    `package.module:Class`, or a class load: which node requests when: Heavy, Light, Level
-    or a Schedule network: how messages travel; None is what the algorithm requires hold:
-    how long a node stays inside shared: the probability that a request is a reader's
-    """
-
-    algorithm: str | type[Peer]
-    nodes: int
-    entries: int = 1000
-    load: Load = field(default_factory=Heavy)
-    network: Network | None = None
-    hold: float = 1.0
-    shared: float = 0.0
-    seed: int = 1
-
-    @cached_property
-    def name(self) -> str:
-        """The name of the algorithm in reports and traces."""
-        return reference(self.algorithm)
 
 
 def simulate(
@@ -96,6 +77,16 @@ def empty_trace(scenario: Scenario) -> Trace:
     return Trace(scenario.name, scenario.nodes, scenario.seed)
 
 
+class Sort:
+    """A type of messages: what receives them, and how many were sent."""
+
+    __slots__ = ("handler", "sent")
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.sent = 0
+
+
 class Immediate:
     """A node's effects, carried out on the spot."""
 
@@ -104,7 +95,7 @@ class Immediate:
     def __init__(self, run: Simulation, node: NodeId) -> None:
         self.run, self.node = run, node
         self.send, self.broadcast = run.wire(node)
-        self.grant = partial(run.grant, node)
+        self.grant = run.entrance(node)
 
     def set_timer(self, name: str, delay: float) -> None:
         self.run.set_timer(self.node, name, delay)
@@ -125,7 +116,7 @@ class Simulation:
             self.network = replace(self.network, broadcast_medium=True)
         if entry.medium:
             self.network = replace(self.network, ordered_medium=True)
-        self._must_make_sense()
+        self._validate()
         settings = arguments(entry, scenario.nodes, **scenario.chosen)
         self.members = tuple(range(1, scenario.nodes + 1))
         self.rng = Random(scenario.seed)
@@ -144,13 +135,14 @@ class Simulation:
 
         self._entry = entry
         self._settings = settings
-        self._arrival = self.network.arrivals(self.rng, scenario.nodes)
+        self._arrival, self._arrivals = self.network.arrivals(self.rng, scenario.nodes)
         self._fences = [0] * (scenario.nodes + 1)
         self._gone: set[NodeId] = set()
         self._queued = [0] * (scenario.nodes + 1)  # requests that wait for their node
-        self._heap: list[tuple[float, int, NodeId, NodeId, Any, int]] = []
+        self._heap: list[Event] = []
+        self._asked, self._left = self._request, self._leave  # bound once, for all entries
         self._numbers = count(1)
-        self._counts: dict[type, int] = dict.fromkeys(entry.peer.messages, 0)
+        self._sorts = {m: Sort(handler) for m, handler in entry.peer.handlers.items()}
         self._timers: dict[tuple[NodeId, str], int] = {}
         self._medium_busy = 0.0  # until then
         self._trace = trace
@@ -168,7 +160,7 @@ class Simulation:
         effects = Immediate(self, node)
         return self._entry.peer(node, self.members, effects=effects, **self._settings)
 
-    def _must_make_sense(self) -> None:
+    def _validate(self) -> None:
         if self.scenario.entries < 1:
             raise UsageError(f"invalid entries {self.scenario.entries}: use 1 or more")
         if not 0 <= self.scenario.hold <= LONGEST:
@@ -177,7 +169,7 @@ class Simulation:
             raise UsageError(
                 f"invalid shared {self.scenario.shared}: use a probability, 0 to 1"
             )
-        self.network.must_make_sense(self.scenario.nodes)
+        self.network.validate(self.scenario.nodes)
 
     # Running
 
@@ -226,20 +218,20 @@ class Simulation:
     def _deliver(self, most: int) -> int:
         """At most this many events.  This is the hot loop: rare cases are elsewhere."""
         heap, peers, fences = self._heap, self._peers, self._fences
-        handlers, watched, pop = self._entry.peer.handlers, self._watched, heappop
+        watched, pop = self._watched, heappop
         for done in range(most):
             if not heap:
                 return done
-            self.now, number, node, sender, what, fence = pop(heap)
+            self.now, number, node, sender, message, fence, act = pop(heap)
             try:
                 if sender:
-                    if watched and not self._arrives(number, node, sender, what):
+                    if watched and not self._arrives(number, node, sender, message):
                         continue
                     if fence > fences[node]:
                         fences[node] = fence
-                    handlers[type(what)](peers[node], sender, what)
+                    act(peers[node], sender, message)
                 else:
-                    what(node)
+                    act(node)
                 if watched:
                     self._see(node)
             except RemoteError as error:
@@ -251,13 +243,14 @@ class Simulation:
     # What happens at a node, other than receiving a message
 
     def ask(self, node: NodeId, at: float) -> None:
-        heappush(self._heap, (at, next(self._numbers), node, 0, self._request, 0))
+        event = at, next(self._numbers), node, 0, None, 0, self._asked
+        heappush(self._heap, event)
 
     def _request(self, node: NodeId) -> None:
         judge = self.judge
         if node in self._gone or not self.requests_left:
             return
-        if node in judge.waiting or node in judge.inside:
+        if node in judge.demands:
             self._queued[node] += 1
             return
         self.requests_left -= 1
@@ -278,15 +271,22 @@ class Simulation:
             return self.rng.choice(demands) if len(demands) > 1 else demands[0]
         return SHARED if shared > 0 and self.rng.random() < shared else EXCLUSIVE
 
-    def grant(self, node: NodeId) -> None:
-        now = self.now
-        fence = self._fences[node] = self._fences[node] + 1
-        if self._watched:
-            self._note(Kind.ENTER, node, fence=fence)
-        self.statistics.granted(node, now)
-        self.judge.granted(node, fence)
-        at = now + self.scenario.hold
-        heappush(self._heap, (at, next(self._numbers), node, 0, self._leave, 0))
+    def entrance(self, node: NodeId) -> Callable[[], None]:
+        """What a grant to the node does."""
+        heap, next_number, fences = self._heap, self._numbers.__next__, self._fences
+        judge, statistics = self.judge, self.statistics
+        watched, hold, leave = self._watched, self.scenario.hold, self._left
+
+        def grant() -> None:
+            now = self.now
+            fence = fences[node] = fences[node] + 1
+            if watched:
+                self._note(Kind.ENTER, node, fence=fence)
+            statistics.granted(node, now)
+            judge.granted(node, fence)
+            heappush(heap, (now + hold, next_number(), node, 0, None, 0, leave))
+
+        return grant
 
     def _leave(self, node: NodeId) -> None:
         self.judge.left(node)
@@ -335,7 +335,7 @@ class Simulation:
         """The next action of its user."""
         doomed = (self._request, self._leave)
         self._heap[:] = [
-            e for e in self._heap if e[2] != node or e[3] or e[4] not in doomed
+            e for e in self._heap if e[2] != node or e[3] or e[6] not in doomed
         ]
         heapify(self._heap)
 
@@ -350,23 +350,28 @@ class Simulation:
 
     def _plain_wires(self) -> Callable[[NodeId], Wire]:
         """Nothing is recorded, and no message is lost or duplicated."""
-        run, heap, fences, counts = self, self._heap, self._fences, self._counts
-        arrival, next_number, members = self._arrival, self._numbers.__next__, self.members
-        per_broadcast = self._messages_per_broadcast
+        run, heap, fences, sorts = self, self._heap, self._fences, self._sorts
+        arrival, arrivals = self._arrival, self._arrivals
+        numbers, next_number = self._numbers, self._numbers.__next__
+        members, per_broadcast = self.members, self._messages_per_broadcast
 
         def wire(sender: NodeId) -> Wire:
             def send(to: NodeId, message: Any) -> None:
-                counts[type(message)] += 1
+                sort = sorts[type(message)]
+                sort.sent += 1
                 at = arrival(run.now, sender, to)
-                heappush(heap, (at, next_number(), to, sender, message, fences[sender]))
+                fence = fences[sender]
+                event = at, next_number(), to, sender, message, fence, sort.handler
+                heappush(heap, event)
 
             def broadcast(message: Any) -> None:
-                counts[type(message)] += per_broadcast
-                now, fence = run.now, fences[sender]
-                for to in members:
-                    if to != sender:
-                        at = arrival(now, sender, to)
-                        heappush(heap, (at, next_number(), to, sender, message, fence))
+                sort = sorts[type(message)]
+                sort.sent += per_broadcast
+                others = members[: sender - 1] + members[sender:]
+                alike = map(repeat, (sender, message, fences[sender], sort.handler))
+                times = arrivals(run.now, sender, others)
+                for event in zip(times, numbers, others, *alike, strict=False):
+                    heappush(heap, event)
 
             return send, broadcast
 
@@ -377,11 +382,11 @@ class Simulation:
 
         def wire(sender: NodeId) -> Wire:
             def send(to: NodeId, message: Any) -> None:
-                self._counts[type(message)] += 1
+                self._sorts[type(message)].sent += 1
                 self._transmit(sender, to, message)
 
             def broadcast(message: Any) -> None:
-                self._counts[type(message)] += self._messages_per_broadcast
+                self._sorts[type(message)].sent += self._messages_per_broadcast
                 for to in self.members:
                     if to != sender:
                         self._transmit(sender, to, message)
@@ -395,7 +400,7 @@ class Simulation:
         return lambda sender: (wires(sender)[0], partial(self._carry, sender))
 
     def _carry(self, sender: NodeId, message: Any) -> None:
-        self._counts[type(message)] += len(self.members) > 1
+        self._sorts[type(message)].sent += len(self.members) > 1
         at = max(self._arrival(self.now, sender, sender), self._medium_busy)
         self._medium_busy = at
         self._schedule(at, sender, partial(self._hear_oneself, message))
@@ -403,8 +408,7 @@ class Simulation:
             if to != sender:
                 number = next(self._numbers)
                 self._note(Kind.SEND, sender, to, message, number)
-                fence = self._fences[sender]
-                heappush(self._heap, (at, number, to, sender, message, fence))
+                self._put(at, number, to, sender, message)
 
     def _hear_oneself(self, message: Any, node: NodeId) -> None:
         if node not in self._gone:
@@ -431,8 +435,13 @@ class Simulation:
         if at == inf:
             self._note(Kind.LOSE, to, sender, message, flight)
         else:
-            fence = self._fences[sender]
-            heappush(self._heap, (at, number, to, sender, message, fence))
+            self._put(at, number, to, sender, message)
+
+    def _put(
+        self, at: float, number: int, to: NodeId, sender: NodeId, message: Any
+    ) -> None:
+        fence, handler = self._fences[sender], self._sorts[type(message)].handler
+        heappush(self._heap, (at, number, to, sender, message, fence, handler))
 
     def _arrives(self, number: int, node: NodeId, sender: NodeId, message: Any) -> bool:
         flight = self._duplicates.pop(number, number)
@@ -450,7 +459,7 @@ class Simulation:
     # Bookkeeping
 
     def _schedule(self, at: float, node: NodeId, action: Action) -> None:
-        heappush(self._heap, (at, next(self._numbers), node, 0, action, 0))
+        heappush(self._heap, (at, next(self._numbers), node, 0, None, 0, action))
 
     def _note(
         self,
@@ -474,14 +483,15 @@ class Simulation:
 
     def _report(self) -> Report:
         found = self.statistics
-        messages = sum(self._counts.values())
+        sent = {message: sort.sent for message, sort in self._sorts.items()}
+        messages = sum(sent.values())
         return Report(
             algorithm=self.scenario.name,
             nodes=self.scenario.nodes,
             entries=found.entries,
             messages=messages,
             messages_per_entry=messages / found.entries if found.entries else nan,
-            messages_by_type={snake(m).upper(): n for m, n in self._counts.items()},
+            messages_by_type={snake(m).upper(): n for m, n in sent.items()},
             max_inside=found.max_inside,
             max_overtaken=found.max_overtaken,
             response_time=found.response_time,

@@ -75,7 +75,7 @@ class SimulatedUser(Waiter):
         process = self.process
         cluster = process.cluster
         if self not in process.users:
-            raise Misrule(f"{process.name} grants {self.name} to who gave up")
+            raise Misrule(f"{process.name} grants {self.name} to a user that gave up")
         if not process.clock() < process.node.deadline:
             raise Misrule(f"{process.name} grants {self.name} after its lease")
         cluster.tell(process, f"gets {self.name} with fence {self.fence}")

@@ -25,7 +25,7 @@ def render(trace: Trace) -> str:
 
 
 def read(lines: Iterable[str]) -> Trace:
-    """What `render` wrote, exactly, but for the classes of the messages."""
+    """The trace of the lines of a `.jsonl` file, but for the classes of its messages."""
     records = (json.loads(line) for line in lines)
     header: dict[str, Any] = next(records, {})
     if header.get("version") != VERSION:

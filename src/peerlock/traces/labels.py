@@ -36,8 +36,9 @@ class Crowd:
     cells: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def add_box(self, box: Box, weight: int) -> None:
-        for cell in _cells(box):
-            self.cells[cell] += weight
+        for column in _columns(box):
+            for row in _rows(box):
+                self.cells[column, row] += weight
 
     def add_line(self, start: Point, end: Point, weight: int) -> None:
         for cell in dict.fromkeys(_along(start, end)):
@@ -45,9 +46,10 @@ class Crowd:
 
     def density(self, box: Box) -> int:
         """Or at least TEXT, as soon as there is text: how much does not matter."""
-        total = 0
-        for cell in _cells(box):
-            total += self.cells.get(cell, 0)
+        get, rows, total = self.cells.get, _rows(box), 0
+        for column in _columns(box):
+            for row in rows:
+                total += get((column, row), 0)
             if total >= TEXT:
                 break
         return total
@@ -97,10 +99,12 @@ def fitting(text: str, size: float, room: float) -> str:
     return text.rstrip() + "…"
 
 
-def _cells(box: Box) -> Iterator[tuple[int, int]]:
-    for column in range(int(box.left // CELL), int(box.right // CELL) + 1):
-        for row in range(int(box.top // CELL), int(box.bottom // CELL) + 1):
-            yield column, row
+def _columns(box: Box) -> range:
+    return range(int(box.left // CELL), int(box.right // CELL) + 1)
+
+
+def _rows(box: Box) -> range:
+    return range(int(box.top // CELL), int(box.bottom // CELL) + 1)
 
 
 def _along(start: Point, end: Point) -> Iterator[tuple[int, int]]:

@@ -48,7 +48,7 @@ def lines(trace: Trace) -> Iterator[str]:
     return (line(step, aligned) for step in trace)
 
 
-def line(step: Step, columns: Columns = Columns()) -> str:  # noqa: B008 - frozen
+def line(step: Step, columns: Columns = Columns()) -> str:
     """A step in words, aligned with others if `columns` are theirs."""
     return f"{columns.clock(step.time)}  {sentence(step, columns.node)}"
 

@@ -164,8 +164,8 @@ def _asked(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
 
 
 def _behind(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
-    for j, peer in scene.alive():
-        if peer.next == i != j:
+    for j, peer in scene.peers.items():
+        if peer.next == i != j and j not in scene.gone:
             yield Wait(i, j, f"{j} will pass the token to {i}", scene.talk(i, j))
 
 
@@ -188,9 +188,9 @@ def owed(scene: WaitScene) -> Iterator[Owed]:
 
 
 def quorum(peer: Any) -> tuple[NodeId, ...]:
-    if getattr(peer, "quorums", None) is None:
-        asked = getattr(peer, "asked", 0)
-        return tuple(nodes_in(asked)) if isinstance(asked, int) else ()
+    """The members that it has asked, where any that are enough will do."""
+    if hasattr(peer, "asked"):
+        return tuple(nodes_in(peer.asked))
     found: tuple[NodeId, ...] = peer.quorums.of(peer.me)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from math import isqrt, sqrt
+from math import ceil, isqrt, sqrt
 from statistics import fmean
 
 from peerlock.lab.reproduce import measure
@@ -24,7 +24,7 @@ from peerlock.lab.reproduce.expect import (
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
 from peerlock.simulator.load import Heavy, Level, Light
-from peerlock.simulator.simulation import Scenario
+from peerlock.simulator.scenario import Scenario
 from peerlock.traces.trace import Kind
 
 SOURCE = "Chaudhuri-Edward"
@@ -107,6 +107,12 @@ def arbitrary_network() -> Iterator[Item]:
             )
 
 
+LARGER = (
+    "The paper counts √n groups of √n nodes. Where n is no square it makes ⌈√n⌉ groups, "
+    "some of them of more than √n nodes, and each has news for one node more."
+)
+
+
 def worst_case() -> Iterator[Item]:
     for n in SQUARES:
         worst = 6 + 3 * (isqrt(n) - 1)
@@ -123,6 +129,15 @@ def worst_case() -> Iterator[Item]:
             {"n": n, "load": "light", "entries": 12 * n},
             AtMost(worst),
             partial(measure.most, Scenario(NAME, n, 12 * n, Light())),
+        )
+    for n in (5, 6, 7, 10, 12, 20, 30):
+        yield Item(
+            SOURCE,
+            "§5.1: the worst case, where n is no square",
+            {"n": n, "load": "light", "entries": 12 * n},
+            AtMost(6 + 3 * (sqrt(n) - 1)),
+            partial(measure.most, Scenario(NAME, n, 12 * n, Light())),
+            Because(LARGER, AtMost(6 + 3 * (ceil(sqrt(n)) - 1))),
         )
     yield Item(
         SOURCE,
@@ -360,8 +375,8 @@ def others() -> Iterator[Item]:
 
 
 COLLECTED = (
-    "Who leaves and asks again at once may do so before the news of the collector has "
-    "come; its REQUEST then goes by the old one. That is what lies between 3 and this."
+    "A node that leaves and asks again at once may do so before the news of the collector "
+    "has come; its REQUEST then goes by the old one. That is what lies between 3 and this."
 )
 
 

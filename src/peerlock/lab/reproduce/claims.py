@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import count
+from itertools import count, permutations
 from math import ceil, isqrt, sqrt
 from random import Random
 from typing import Any, cast
@@ -19,9 +19,10 @@ from peerlock.quorums.constructions import plane
 from peerlock.quorums.galois import prime_power
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Constant
-from peerlock.simulator.load import Heavy, Light, Load
+from peerlock.simulator.load import Heavy, Light, Load, Schedule
 from peerlock.simulator.network import Network
-from peerlock.simulator.simulation import Scenario, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import simulate
 from peerlock.traces.trace import Kind
 
 
@@ -112,6 +113,15 @@ def delays_of_tr869() -> Iterator[Item]:
         )
         yield Item(
             tr869.SOURCE,
+            "§5.3.2: half of the time the later of two requests has to be answered first",
+            {"n": n, "asking": 2},
+            Exactly(0.5),
+            partial(grants_that_wait_for_the_later_one, n),
+            remark="Of all two nodes, the second one asking before it hears of the first; "
+            "otherwise the first one enters after its own round trip.",
+        )
+        yield Item(
+            tr869.SOURCE,
             "§5.3.3: no other node enters less than a one-way trip later; achieved",
             {"n": n, "load": "heavy"},
             Exactly([1]),
@@ -138,6 +148,18 @@ def delays(n: int, load: Load, since: Kind) -> list[float]:
     return sorted(found)
 
 
+def grants_that_wait_for_the_later_one(n: int) -> float:
+    """How many of the pairs, if the second asks half of a message's time later."""
+    late, pairs = 0, list(permutations(range(1, n + 1), 2))
+    for first, second in pairs:
+        load = Schedule(((0.0, first), (0.5, second)))
+        trace = measure.recorded(Scenario("ricart-agrawala", n, 2, load, STEADY))
+        entered = next(step.time for step in trace if step.kind is Kind.ENTER)
+        assert entered in (2.0, 2.5)
+        late += entered == 2.5
+    return late / len(pairs)
+
+
 # Chaudhuri and Edward, sections 3, 5.2 and 7
 
 DEALT = "Dealt out to ⌈√n⌉ groups, the largest has ⌈n/⌈√n⌉⌉ nodes, and that can be more."
@@ -151,7 +173,7 @@ def groups_of_chaudhuri_edward() -> Iterator[Item]:
     source, name = chaudhuri_edward.SOURCE, chaudhuri_edward.NAME
     yield Item(
         source,
-        "§3.1: groups of at most √n nodes where n is no square",
+        "§3.1: groups of at most √n nodes where n is not a square",
         {"n": "2 to 16"},
         Exactly([]),
         larger_groups,

@@ -24,7 +24,7 @@ from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.worst import on_a_mesh
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Light, Schedule
-from peerlock.simulator.simulation import Scenario
+from peerlock.simulator.scenario import Scenario
 
 SOURCE = "Mühl lecture"
 TABLE = "closing table"

@@ -15,7 +15,8 @@ from peerlock.checker.check import check
 from peerlock.checker.model import Model, Network, model
 from peerlock.core.peer import NodeId
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
 from peerlock.traces.trace import Kind, Trace
 
 
@@ -88,7 +89,7 @@ def searched(
     votes: str | None = None,
     increments: str | None = None,
 ) -> Model:
-    """Without the fences, which are no paper's concern: that leaves fewer states."""
+    """Without the fences, which no paper has: that leaves fewer states."""
     network = None if fifo is None else Network(fifo)
     chosen = {"votes": votes, "increments": increments}
     found = model(name, nodes, requests, network, quorums, None, permits, **chosen)

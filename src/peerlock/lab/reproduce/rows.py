@@ -66,7 +66,7 @@ def _row(group: Sequence[Finding]) -> Row:
 
 
 def _joined(texts: Sequence[str], apart: str) -> str:
-    """One for all where they are no numbers and the same; of long ones, the ends."""
+    """One for all where they are the same and not numbers; of long ones, the ends."""
     if len(set(texts)) == 1 and not _is_number(texts[0]):
         return texts[0]
     if apart == "; " and len(texts) > 2:

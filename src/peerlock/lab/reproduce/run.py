@@ -13,13 +13,14 @@ from peerlock.lab.reproduce import (
     claims,
     lecture,
     maekawa,
+    sets,
     survey,
     survey_text,
     table_3,
     tr869,
 )
 from peerlock.lab.reproduce.item import Finding, Item, judged
-from peerlock.simulator.judge import Violation
+from peerlock.simulator.violation import Violation
 
 SOURCES = (maekawa, tr869, chaudhuri_edward, survey, lecture)
 
@@ -30,7 +31,7 @@ def all_items() -> list[Item]:
     """Those of one title together, in the order in which the sources have them."""
     found = [
         item
-        for module in (*SOURCES, claims, survey_text, table_3)
+        for module in (*SOURCES, claims, sets, survey_text, table_3)
         for item in module.items()
     ]
     sources = [module.SOURCE for module in SOURCES]

@@ -168,6 +168,12 @@ TR_869: Words = (
         "6.1",
         "The number of messages required by the implicit reply scheme varies between",
     ),
+    (
+        "§5.3.2",
+        "5.3.2",
+        "half of the time a critical section grant cannot be made until after the node "
+        "making the later request has received its round-trip replies",
+    ),
     ("§6.2: broadcast", "6.2", "N messages, one broadcast REQUEST and (N-1) REPLYs"),
     ("§6.2.1", "6.2.1", "only two messages per critical section invocation are required"),
     ("§6.3: ring, N", "6.3", "The number of messages can be cut to N"),
@@ -208,6 +214,12 @@ CHAUDHURI_EDWARD: Words = (
         "then broadcasts a new GRC message to all nodes in the Global Group",
     ),
     ("Fig. 2c", "3.6", "the token is forwarded to node (3, 2)"),
+    (
+        "§5.1: the worst case, where",
+        "5.1",
+        "Hence the total number of messages for the execution of this critical section is "
+        "6 + 3(√n - 1) = O(√n).",
+    ),
     ("§5.1: the worst", "5.1", "This process requires three request messages to locate"),
     ("§5.1: heavy load, approaches", "5.1", "This value approaches 2 as n gets large."),
     ("§5.1: heavy load", "5.1", "= 2(1 + 1/√n - 1/n)"),
@@ -260,6 +272,36 @@ SURVEY: Words = (
         "4",
         "A piggyback strategy could be used to reduce the number",
     ),
+    (
+        "Agrawal-El Abbadi: log",
+        "5",
+        "may not be able to form a tree quorum in some cases after the failure of log N",
+    ),
+    (
+        "Singhal's heuristic: entries",
+        "4",
+        "prevents a node from obtaining the token twice while some other node is waiting",
+    ),
+    (
+        "Thomas",
+        "5",
+        "to obtain permission from only a majority (N+1)/2 of nodes.",
+    ),
+    (
+        "Kakugawa et al: with",
+        "6",
+        "there exists another quorum that has a null intersection with one of these h",
+    ),
+    (
+        "Kakugawa et al: the example",
+        "6",
+        "at most two nodes are in the CS simultaneously.",
+    ),
+    (
+        "Mizuno-Neilsen-Rao: 2√2",
+        "4",
+        "and the upper bound in this case would be (2 * SQRT(2) * SQRT(N) - 2).",
+    ),
     ("Agrawal-El Abbadi: any", "5", "and can be generalized to arbitrary trees"),
     ("Table 1: Ricart", "Table 1", "Ricart-Agrawala [21] N"),
     ("Table 1: Suzuki-Kasami, N", "Table 1", "Suzuki-Kazami [27] N"),
@@ -309,6 +351,41 @@ LECTURE: Words = (
     ),
     ("lift", "Lift Algorithm", "creates a spanning tree with edges directed towards it"),
     ("Suzuki", "Token-Based Solution", "(order in increasing sequence numbers)"),
+    (
+        "mesh: sets of",
+        "Mesh Algorithm",
+        "Granting sets have the size (2√n) - 1 - > Each process is a member of (2√n) - 1",
+    ),
+    (
+        "mesh: two sets",
+        "Mesh Algorithm",
+        "their R_i and R_j have at least two processes in common",
+    ),
+    (
+        "triangle: sets of about",
+        "Triangular Arrangement of Processes",
+        "Granting sets have a size of about √2√n",
+    ),
+    (
+        "triangle: sets of either",
+        "Solution for Load Balancing",
+        "of the one scheme intersects with each granting set of the other scheme",
+    ),
+    (
+        "triangle: in both",
+        "Solution for Load Balancing",
+        "All processes occur altogether in both schemes equally often in a granting set",
+    ),
+    (
+        "triangle: by one",
+        "Triangular Arrangement of Processes",
+        "Process 15 only occurs in one granting set - > Process 1 occurs in 9",
+    ),
+    (
+        "minimal arrangements: K",
+        "minimal arrangement",
+        "For the size of the granting set holds",
+    ),
     ("minimal arrangements: n", "minimal arrangement", "K - 1 = 5 = 51 n = 43"),
     ("minimal arrangements: there", "minimal arrangement", "or K = 10 there is no minimal"),
     ("closing table: Token", "closing table", "Token Ring 1 ... ∞"),

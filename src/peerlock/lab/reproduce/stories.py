@@ -10,7 +10,7 @@ from peerlock.simulator.transcript import play
 
 @dataclass(frozen=True)
 class Scene:
-    """The paper may be silent about what follows a step, which is then done all the same.
+    """The paper may be silent about what follows a step, which is then done nevertheless.
 
     Steps are written as `peerlock.simulator.transcript` has them.
     """

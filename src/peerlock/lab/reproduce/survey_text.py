@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from typing import cast
 
+from peerlock.algorithms import raymond
 from peerlock.algorithms.suzuki_kasami import Request
+from peerlock.core.peer import NodeId
 from peerlock.core.topology import Tree, topology
 from peerlock.lab.reproduce import measure
-from peerlock.lab.reproduce.expect import Above, AtMost, Between, Exactly, Near, Said
+from peerlock.lab.reproduce.expect import Above, AtMost, Exactly, Near, Of, Said
 from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.survey import QUICK, SIZES, SOURCE
 from peerlock.quorums.tree_quorums import tree_quorum
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Constant
 from peerlock.simulator.load import Heavy, Level
 from peerlock.simulator.network import Network
-from peerlock.simulator.simulation import Scenario
-from peerlock.traces.trace import Kind
+from peerlock.simulator.scenario import Scenario
+from peerlock.traces.trace import Kind, Trace
 
 
 def items() -> Iterator[Item]:
@@ -26,6 +30,7 @@ def items() -> Iterator[Item]:
     yield from first_come_first_served()
     yield from piggybacked()
     yield from arbitrary_trees()
+    yield from twice_while_another_waits()
 
 
 # Table 1, of Mishra and Srimani
@@ -71,44 +76,51 @@ def for_so_many_entries(scenario: Scenario, entries: int) -> float:
 SERVED = "first come, first served"
 UNHEARD = (
     "No node knows of a request before a message about it arrives, so that later ones come "
-    "first meanwhile. After that time none does, which is the next item."
+    "first meanwhile. None does that could have been made in knowledge of it."
 )
 AT_EACH_NODE = (
     "It is first come, first served at every node, which is less: where the token is, "
     "requests of that part of the tree go before others that have waited for longer."
 )
-CLAIMS: tuple[tuple[str, str, str | None, str], ...] = (
-    ("Lamport", "lamport", None, ""),
-    ("Ricart-Agrawala", "ricart-agrawala", None, ""),
-    ("Helary-Plouzeau-Raynal", "helary-plouzeau-raynal", "complete", ""),
-    ("Raymond", "raymond", "tree", AT_EACH_NODE),
+BEFORE, AWARE = "before an earlier request", "of these, when it could be known"
+IN_TURN = "out of turn at a node"
+CLAIMS: tuple[tuple[str, str, str | None, Because], ...] = (
+    ("Lamport", "lamport", None, Because(UNHEARD, Of(AWARE, Exactly(0)))),
+    ("Ricart-Agrawala", "ricart-agrawala", None, Because(UNHEARD, Of(AWARE, Exactly(0)))),
+    (
+        "Helary-Plouzeau-Raynal",
+        "helary-plouzeau-raynal",
+        "complete",
+        Because(UNHEARD, Of(AWARE, Exactly(0))),
+    ),
+    ("Raymond", "raymond", "tree", Because(AT_EACH_NODE, Of(IN_TURN, Exactly(0)))),
 )
 ENTRIES = 100  # of each node
 
 
 def first_come_first_served() -> Iterator[Item]:
-    for called, name, spec, local in CLAIMS:
+    for called, name, spec, because in CLAIMS:
         for n in (5, 15):
             reach = topology(spec, n).diameter if spec else 1
-            for title, margin, reason in (
-                ("by the time of asking", 0, UNHEARD),
-                ("when a message could have reached all", reach, local),
+            for title, counted in (
+                ("by the time of asking", BEFORE),
+                ("when a message could have reached all", AWARE),
             ):
                 yield Item(
                     SOURCE,
                     f"{called}: {SERVED}, {title}",
                     {"n": n, "load": "0.05", "network": spec or "complete"},
-                    Exactly(0),
-                    partial(overtaking_entries, ordered(name, n, spec), margin),
-                    Because(reason, Between(1, ENTRIES * n)) if reason else None,
+                    Of(counted, Exactly(0)),
+                    partial(order_of_entries, ordered(name, n, spec), reach),
+                    because,
                 )
     for n in (5, 15):
         yield Item(
             SOURCE,
             f"Ricart-Agrawala's token: {SERVED}, is not guaranteed",
             {"n": n, "load": "0.05"},
-            Said("not guaranteed", Above(0)),
-            partial(overtaking_entries, ordered("ricart-agrawala-token", n, None), 1),
+            Said("not guaranteed", Of(AWARE, Above(0))),
+            partial(order_of_entries, ordered("ricart-agrawala-token", n, None), 1),
         )
 
 
@@ -117,16 +129,44 @@ def ordered(name: str, n: int, spec: str | None) -> Scenario:
     return Scenario(name, n, ENTRIES * n, Level(0.05), steady, topology=spec)
 
 
-def overtaking_entries(scenario: Scenario, margin: float) -> int:
+def order_of_entries(scenario: Scenario, margin: float) -> dict[str, int]:
+    trace = measure.recorded(scenario)
+    found = {
+        BEFORE: overtaking_entries(trace, 0),
+        AWARE: overtaking_entries(trace, margin),
+    }
+    if scenario.algorithm == "raymond":
+        found[IN_TURN] = sent_out_of_turn(trace)
+    return found
+
+
+def overtaking_entries(trace: Trace, margin: float) -> int:
     """Entries before that of a node which had asked earlier, by more than the margin."""
     asked: dict[int, float] = {}
     found = 0
-    for step in measure.recorded(scenario):
+    for step in trace:
         if step.kind is Kind.REQUEST:
             asked[step.node] = step.time
         elif step.kind is Kind.ENTER:
             mine = asked.pop(step.node)
             found += any(before + margin < mine for before in asked.values())
+    return found
+
+
+def sent_out_of_turn(trace: Trace) -> int:
+    """How often the token goes from a node to another than has asked there first."""
+    waiting: dict[NodeId, list[NodeId | None]] = defaultdict(list)
+    found = 0
+    for step in trace:
+        match step.kind, step.message:
+            case Kind.REQUEST, _:
+                waiting[step.node].append(step.node)
+            case Kind.RECEIVE, raymond.Request():
+                waiting[step.node].append(step.peer)
+            case (Kind.ENTER, _) | (Kind.SEND, raymond.Privilege()):
+                to = step.peer or step.node
+                found += waiting[step.node][:1] != [to]
+                waiting[step.node] = [j for j in waiting[step.node] if j != to]
     return found
 
 
@@ -161,7 +201,7 @@ def arbitrary_trees() -> Iterator[Item]:
     for spec in SHAPES:
         yield Item(
             SOURCE,
-            "Agrawal-El Abbadi: any two quorums of any tree meet, whoever is down",
+            "Agrawal-El Abbadi: any two quorums of any tree meet, whichever nodes are down",
             {"n": 9, "network": spec},
             Exactly(0),
             partial(disjoint_quorums, spec, 9),
@@ -181,3 +221,43 @@ def disjoint_quorums(spec: str, n: int) -> int:
     }
     assert found
     return sum(not a & b for a, b in combinations(found, 2))
+
+
+# Singhal's heuristic: "prevents a node from obtaining the token twice"
+
+SELDOM = (
+    "The token goes to the node that has asked least often. One that has asked less often "
+    "than a waiting one gets it again and again, until it has asked as often."
+)
+
+
+def twice_while_another_waits() -> Iterator[Item]:
+    yield Item(
+        SOURCE,
+        "Singhal's heuristic: entries of one node while another waits",
+        {"n": 4, "asked before": "3 twice, 2 and 4 never"},
+        Said("not twice", AtMost(1)),
+        entries_while_node_3_waits,
+        Because(SELDOM, Exactly(2)),
+    )
+
+
+def entries_while_node_3_waits() -> int:
+    """Of node 2, which has never asked before, when all know that 3 waits."""
+    run = ByHand("singhal-heuristic", 4)
+    for node in (3, 1, 3):
+        run.request(node)
+        run.settle()
+        run.leave(node)
+    for node in (1, 3, 2, 4):
+        run.request(node)
+        run.settle()
+    entries = 0
+    while 3 not in run.judge.inside:
+        (inside,) = run.judge.inside
+        entries += inside == 2
+        run.leave(inside)
+        if inside == 2 and entries == 1:
+            run.request(2)
+        run.settle()
+    return entries

@@ -55,7 +55,7 @@ def numbers_of_nodes(n: int) -> Iterator[Item]:
 
 
 def requests_sent(name: str, n: int) -> int:
-    """By the last node, which is no coordinator."""
+    """By the last node, which is not the coordinator."""
     cluster = ByHand(name, n)
     cluster.request(n)
     return cluster.sent

@@ -26,7 +26,7 @@ from peerlock.lab.reproduce.item import Because, Item
 from peerlock.lab.reproduce.stories import Scene, replayed
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.load import Heavy, Level, Light, Load
-from peerlock.simulator.simulation import Scenario
+from peerlock.simulator.scenario import Scenario
 from peerlock.traces.trace import Kind
 
 SOURCE = "Ricart-Agrawala TR-869"

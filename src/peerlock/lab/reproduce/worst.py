@@ -10,8 +10,8 @@ higher number than all that its node has seen, so it never makes its own member 
 Hence fewer than 6c messages per entry, if each node asks c = K−1 others.
 
 What is missing to 6c.  When E nodes that are in nobody's set ask the same c members, each
-member is free when its first REQUEST arrives, which costs three messages less, and whoever
-relinquishes first has been sent a FAILED, which costs two less.  So no more than
+member is free when its first REQUEST arrives, which costs three messages less, and the
+first node that relinquishes has been sent a FAILED, which costs two less.  So no more than
 6cE − 3c − 2 messages are sent for E entries; `common_members` sends as many.  That is more
 than 5c for each entry as soon as E > 3 + 2/c.
 """
@@ -86,7 +86,7 @@ def all_at_once(n: int) -> float:
     """Messages per entry when all nodes of a plane ask and later REQUESTs precede.
 
     REQUESTs arrive when nothing else is under way, those of the highest nodes first.
-    Whoever is inside stays there until all have arrived.
+    A node that is inside stays there until all have arrived.
     """
     nodes = range(n, 0, -1)
     requests = product(nodes, nodes)
@@ -131,7 +131,7 @@ class _Run:
         quorums: QuorumSystem,
         asking: Iterable[NodeId],
         requests: Iterable[tuple[NodeId, NodeId]],  # may name more, and some twice
-        patient: bool = False,  # whoever is inside stays until all REQUESTs have arrived
+        patient: bool = False,  # inside, stays until all REQUESTs have arrived
     ) -> None:
         members = tuple(range(1, quorums.nodes + 1))
         self.peers = {i: peer(i, members, quorums=quorums) for i in members}
