@@ -18,7 +18,7 @@ await build({
   legalComments: "linked",
   logLevel: "warning",
 });
-for (const name of ["index.html", "lab.css"]) copyFileSync(`src/${name}`, `${out}/${name}`);
+for (const name of ["index.html", "lab.css", "old.js"]) copyFileSync(`src/${name}`, `${out}/${name}`);
 if (browser) {
   for (const name of PYODIDE) cpSync(`node_modules/pyodide/${name}`, `${out}/pyodide/${name}`);
 }

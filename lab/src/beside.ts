@@ -1,9 +1,11 @@
 // Two algorithms side by side, on the same moves or the same requests.
 
-import { button, choice, h, keepNames, labelled } from "./dom.ts";
+import { button, choice, count, h, keepNames, labelled, refill } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import type { Beside, Run, Watched } from "./protocol.ts";
 import { Reveal } from "./reveal.ts";
+
+const HOW: [string, string][] = [["requests", "the same requests, simulated"], ["moves", "the steps played by hand"]];
 
 export class SideBySide {
   readonly element = h("section", { class: "beside", "aria-label": "Side by side" });
@@ -37,19 +39,24 @@ export class SideBySide {
   async load(): Promise<void> {
     const run = this.run();
     this.other ||= this.guess(run.algorithm);
-    this.options.replaceChildren(
-      labelled("beside", choice(this.names, this.other, (value) => this.set(() => (this.other = value)))),
-      labelled("on", choice([["requests", "the same requests, simulated"], ["moves", "the steps played by hand"]], this.how, (value) => this.set(() => (this.how = value)))),
-      button("Other requests", () => this.set(() => (this.seed += 1))),
-    );
+    this.showOptions();
     const left = { ...run, moves: this.how === "moves" ? run.moves : [] };
     const settings = this.takesSame(run) ? run.settings : {};
     const right = { algorithm: this.other, nodes: run.nodes, settings };
     try {
       this.show(await this.ask(left, right));
+      this.say("");
     } catch (error) {
       this.say(error);
     }
+  }
+
+  private showOptions(): void {
+    const other = choice(this.names, this.other, (value) => this.set(() => (this.other = value)));
+    const how = choice(HOW, this.how, (value) => this.set(() => (this.how = value)));
+    const again = button("Other requests", () => this.set(() => (this.seed += 1)));
+    [other, how, again].forEach((field, i) => (field.dataset.option = String(i)));
+    refill(this.options, [labelled("beside", other), labelled("on", how), again]);
   }
 
   private takesSame(run: Run): boolean {
@@ -71,7 +78,8 @@ export class SideBySide {
   }
 
   private show(found: Beside): void {
-    this.words.textContent = `First difference: ${found.difference.text}`;
+    const { text, left } = found.difference;
+    this.words.textContent = `${left === null ? "No difference" : "First difference"}: ${text}`;
     this.half(0, found.left, found.difference.left);
     this.half(1, found.right, found.difference.right);
   }
@@ -80,7 +88,8 @@ export class SideBySide {
     const paper = h("div", { class: "paper", tabindex: 0, "aria-label": `Diagram of ${found.run.algorithm}` });
     keepNames(paper);
     const [messages, entries] = [found.messages.at(-1) ?? 0, found.entries.at(-1) ?? 0];
-    const counts = `${messages} messages, ${entries} entries${found.trouble ? `; ${found.trouble}` : ""}`;
+    const counted = `${count(messages, "message", "messages")}, ${count(entries, "entry", "entries")}`;
+    const counts = `${counted}${found.trouble ? `; ${found.trouble}` : ""}`;
     this.pages[which]?.replaceChildren(h("h2", {}, found.run.algorithm, " ", h("small", {}, counts)), paper);
     const reveal = new Reveal(paper, found.svg);
     reveal.to(reveal.width, false);

@@ -1,9 +1,11 @@
 // Break it: the source in an editor, checked through every schedule.
 
 import { python } from "@codemirror/lang-python";
+import { syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { goToNextChunk, unifiedMergeView } from "@codemirror/merge";
 import { Compartment } from "@codemirror/state";
+import { classHighlighter } from "@lezer/highlight";
 import { EditorView, basicSetup } from "codemirror";
 import { button, choice, h, labelled } from "./dom.ts";
 import { type Engine, EngineError, Stopped } from "./engine.ts";
@@ -57,7 +59,15 @@ export class Editor {
     const view = new EditorView({
       parent: this.host,
       doc: source ?? this.original,
-      extensions: [basicSetup, python(), lintGutter(), EditorView.lineWrapping, this.diff.of([]), EditorView.contentAttributes.of({ "aria-label": "Source of the algorithm" })],
+      extensions: [
+        basicSetup,
+        python(),
+        syntaxHighlighting(classHighlighter), // in the colours of lab.css, light and dark
+        lintGutter(),
+        EditorView.lineWrapping,
+        this.diff.of([]),
+        EditorView.contentAttributes.of({ "aria-label": "Source of the algorithm" }),
+      ],
     });
     this.view = view;
     this.diffButton.setAttribute("aria-pressed", "false");
@@ -155,8 +165,11 @@ export class Editor {
   }
 
   private busy(on: boolean): void {
-    this.checkButton.disabled = on;
-    this.stopButton.disabled = !on;
+    const [over, next] = on ? [this.checkButton, this.stopButton] : [this.stopButton, this.checkButton];
+    const focused = document.activeElement === over;
+    next.disabled = false;
+    if (focused) next.focus();
+    over.disabled = true;
   }
 
   private tell(words: string, how = ""): void {

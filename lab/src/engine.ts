@@ -34,6 +34,7 @@ export interface Engine {
 
 const PATIENCE = 15_000; // milliseconds for a request without progress, once the engine runs
 const LOOPS = "the algorithm did not answer for 15 seconds and was stopped: does the edit loop?";
+const STOPPED = "the engine has stopped, perhaps for lack of memory: try again";
 
 class BrowserEngine implements Engine {
   ready: Promise<void> = Promise.resolve();
@@ -49,16 +50,19 @@ class BrowserEngine implements Engine {
   private start(): void {
     const worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
     this.worker = worker;
+    let runs = false;
     this.ready = new Promise((resolve, reject) => {
       this.giveUp = reject;
       worker.onmessage = ({ data }: MessageEvent<string | { ready?: true; failed?: string }>) => {
         if (typeof data === "string") this.take(JSON.parse(data) as Reply);
-        else if (data.ready) resolve();
-        else reject(new EngineError(`Python could not be started here: ${data.failed}`));
+        else if (data.ready) {
+          runs = true;
+          resolve();
+        } else reject(new EngineError(`Python could not be started here: ${data.failed}`));
       };
       worker.onerror = (event) => {
         event.preventDefault();
-        this.end(new EngineError("the engine has stopped, perhaps for lack of memory: try again"));
+        this.end(new EngineError(runs ? STOPPED : `Python could not be started here: ${event.message || "worker.js is missing"}`));
       };
     });
     this.ready.catch(() => undefined); // told where it is asked

@@ -1,9 +1,10 @@
 // The page of the lab: what is chosen, the tabs, and the run by hand that they share.
 
 import { SideBySide } from "./beside.ts";
-import { button, choice, download, h, labelled } from "./dom.ts";
+import { button, count, download, h, refill } from "./dom.ts";
 import { Editor } from "./editor.ts";
-import { type Engine, Stopped, engine as start, lacking } from "./engine.ts";
+import { type Engine, EngineError, Stopped, engine as start, lacking } from "./engine.ts";
+import { Head } from "./head.ts";
 import { History } from "./history.ts";
 import type { Catalogue, Description, Run, Setup, Verdict, View } from "./protocol.ts";
 import { drawRelations } from "./relations.ts";
@@ -16,8 +17,6 @@ const TABS = { play: "Play by hand", watch: "Watch", beside: "Side by side", tou
 type Tab = keyof typeof TABS;
 const SIDES = { graph: "Waiting", steps: "Steps", code: "Break it" };
 type Side = keyof typeof SIDES;
-const FORMS: [string, string][] = [["", "Download …"], [".svg", "Drawing (.svg)"], [".html", "Page to step through (.html)"], [".jsonl", "Data (.jsonl)"], [".py", "Test in Python (.py)"]];
-
 const find = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
 
 class Lab {
@@ -27,7 +26,9 @@ class Lab {
   private tab: Tab = "play";
   private side: Side = "graph";
   private turn = 0; // of requests for a view: only the latest is shown
+  private choosing = 0; // of algorithms: only the latest is begun
   private readonly checker: Engine;
+  private readonly head: Head;
   private readonly stage: Stage;
   private readonly editor: Editor;
   private readonly watch: Watch;
@@ -36,13 +37,19 @@ class Lab {
   private readonly slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step", input: () => void this.go(Number(this.slider.value)) });
   private readonly counts = h("span", { class: "faint" });
   private readonly status = h("p", { class: "status", role: "status", "aria-live": "polite" });
-  private readonly sidebar = h("div", { class: "sidebar" });
+  private readonly sidebar = h("div", { class: "sidebar", tabindex: -1 });
   private readonly panels: Record<Tab, HTMLElement>;
 
   constructor(
     private readonly engine: Engine,
-    private readonly catalogue: Catalogue,
+    catalogue: Catalogue,
   ) {
+    this.head = new Head(find("head"), catalogue, {
+      choose: (algorithm) => void this.guard(this.choose(algorithm)),
+      change: (setup) => void this.change(setup),
+      copy: () => void this.copy(),
+      download: (form) => void this.guard(this.download(form)),
+    });
     this.checker = lazily(() => start("check"));
     this.stage = new Stage({ make: (move) => void this.make(move), reorder: (at, to) => void this.reorder(at, to), say: (words) => this.say(words) });
     const lab = this;
@@ -63,6 +70,7 @@ class Lab {
       say: (error) => this.say(error),
     });
     this.panels = { play: this.playPanel(), watch: this.watch.element, beside: this.beside.element, tours: this.tours.element };
+    this.navigation();
     window.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => void this.open());
   }
@@ -85,7 +93,9 @@ class Lab {
   }
 
   private async choose(algorithm: string): Promise<void> {
+    const choosing = ++this.choosing;
     const description = await this.engine.ask<Description>({ do: "describe", algorithm });
+    if (choosing !== this.choosing) return;
     const { nodes, settings } = description.exhibit;
     await this.begin({ algorithm, nodes, settings, moves: [] }, 0, description);
   }
@@ -97,7 +107,7 @@ class Lab {
     this.history.replace(moves, at);
     this.editor.load(this.description, run.source);
     this.beside.forget(moves.length > 0);
-    this.head();
+    this.head.show(this.history.setup, this.description);
     if (this.tab === "tours") this.show("play");
     await this.refresh();
     if (this.tab !== "play") this.show(this.tab);
@@ -107,7 +117,7 @@ class Lab {
     const before = this.history;
     this.history = new History({ ...before.setup, ...setup });
     if (!(await this.refresh())) this.history = before;
-    this.head();
+    this.head.show(this.history.setup, this.description);
     if (this.tab !== "play") this.show(this.tab);
   }
 
@@ -118,7 +128,7 @@ class Lab {
     const branches = [...this.history.branches];
     this.history.make(move);
     if (!(await this.refresh())) Object.assign(this.history, { moves, at, branches });
-    else await this.tours.watch(this.history.run);
+    else this.tours.watch(this.history.run);
   }
 
   private async go(to: number): Promise<void> {
@@ -126,15 +136,18 @@ class Lab {
     await this.refresh();
   }
 
-  private async reorder(at: number, to: number): Promise<void> {
+  // Make a step earlier or later; whether that was possible.
+  private async reorder(at: number, to: number): Promise<boolean> {
     try {
       const view = await this.engine.ask<View>({ do: "move", run: this.history.run, at, to });
       this.history.at -= 1; // so that the run as it was is kept as a branch
       this.history.replace(view.run.moves);
       await this.refresh();
       if (view.dropped?.length) this.say(`No longer possible, and left out: ${view.dropped.join("; ")}`);
+      return true;
     } catch (error) {
       this.say(error);
+      return false;
     }
   }
 
@@ -152,7 +165,7 @@ class Lab {
     const next = new History(source === null ? setup : { ...setup, source });
     await this.engine.ask<View>({ do: "play", run: next.run }); // raises, if the edit is wrong
     this.history = next;
-    this.head();
+    this.head.show(this.history.setup, this.description);
     await this.refresh();
   }
 
@@ -161,7 +174,7 @@ class Lab {
     if (!moves || verdict.verdict === "holds") return;
     this.history = new History(verdict.run);
     this.history.replace(moves, 0);
-    this.head();
+    this.head.show(this.history.setup, this.description);
     const playing = this.history;
     for (let at = 1; at <= moves.length; at += 1) {
       if (this.history !== playing || playing.at !== at - 1) return; // the user went elsewhere
@@ -194,7 +207,8 @@ class Lab {
     this.slider.max = String(moves.length);
     this.slider.value = String(at);
     const { messages, entries } = view.counts;
-    this.counts.textContent = `step ${at} of ${moves.length}; ${messages} messages, ${entries} entries`;
+    const counted = [count(messages, "message", "messages"), count(entries, "entry", "entries")];
+    this.counts.textContent = `step ${at} of ${moves.length}; ${counted.join(", ")}`;
     this.status.className = `status ${view.status.kind}`;
     this.status.textContent = view.status.text || (at ? (view.told.at(-1) ?? "") : "Click a node to request.");
     this.aside(this.side);
@@ -203,61 +217,10 @@ class Lab {
 
   // The page
 
-  private head(): void {
-    const { algorithm, nodes, settings, source } = this.history.setup;
-    const groups = Object.entries(this.catalogue.families).map(([family, words]) =>
-      h(
-        "optgroup",
-        { label: words },
-        ...this.catalogue.algorithms.filter((a) => a.family === family).map((a) => new Option(a.name, a.name, false, a.name === algorithm)),
-      ),
-    );
-    const picker = h("select", { id: "algorithm", change: () => void this.guard(this.choose(picker.value)) }, ...groups);
-    const count = h("input", { id: "nodes", type: "number", min: 1, max: 60, value: nodes, change: () => void this.change({ nodes: Number(count.value) }) });
-    const about = this.description;
-    find("head").replaceChildren(
-      h("h1", {}, "peerlock lab"),
-      labelled("algorithm", picker),
-      labelled("nodes", count),
-      this.setting(settings),
-      source === undefined ? h("span", {}) : h("span", { class: "edited" }, "edited"),
-      h("span", { class: "space" }),
-      button("Copy link", () => void this.copy()),
-      this.downloads(),
-      h("p", { class: "about" }, h("strong", {}, about?.title ?? ""), " ", about?.verdict === "holds" ? "" : `Known to fail: ${about?.verdict}. `, h("span", { class: "faint" }, `Network: ${about?.network}.`)),
-    );
-    this.navigation();
-  }
-
-  private setting(settings: Record<string, string>): HTMLElement {
-    const takes = this.description?.setting;
-    if (!takes) return h("span", {});
-    const value = settings[takes.name] ?? takes.default;
-    const set = (chosen: string): void => void this.change({ settings: chosen ? { [takes.name]: chosen } : {} });
-    if (takes.choices.length) {
-      const known = [...new Set([...takes.choices, value])].map((kind): [string, string] => [kind, kind.startsWith("given:") ? "as in the paper" : kind]);
-      return labelled(takes.name, choice(known, value, set));
-    }
-    const field = h("input", { value, size: 8, title: takes.help, placeholder: takes.form, change: () => set(field.value) });
-    return labelled(takes.name, field);
-  }
-
-  private downloads(): HTMLElement {
-    const menu = choice(FORMS, "", (form) => {
-      menu.value = "";
-      void this.guard(this.engine.ask<{ name: string; text: string }>({ do: "export", run: this.history.run, form }).then(({ name, text }) => download(name, text)));
-    });
-    menu.id = "download";
-    menu.setAttribute("aria-label", "Download");
-    return menu;
-  }
-
   private navigation(): void {
     const tabs = Object.entries(TABS).map(([tab, words]) => button(words, () => this.show(tab as Tab), { role: "tab", "aria-selected": String(tab === this.tab), "data-tab": tab }));
-    const bar = h("nav", { role: "tablist", "aria-label": "What to do" }, ...tabs);
-    document.querySelector("nav")?.remove();
-    find("main").before(bar);
-    if (!find("main").hasChildNodes()) this.show(this.tab);
+    find("main").before(h("nav", { role: "tablist", "aria-label": "What to do" }, ...tabs));
+    this.show(this.tab);
   }
 
   private show(tab: Tab): void {
@@ -292,15 +255,23 @@ class Lab {
     const tabs = Object.entries(SIDES).map(([name, words]) => button(words, () => this.aside(name as Side), { role: "tab", "aria-selected": String(name === side), "data-side": name }));
     const content = { graph: () => drawRelations(view.relations, view.nodes), steps: () => this.steps(view), code: () => this.editor.element }[side]();
     if (side === "code" && open === "code" && this.sidebar.contains(content)) return;
-    this.sidebar.replaceChildren(h("nav", { role: "tablist", "aria-label": "Beside the diagram" }, ...tabs), content);
+    refill(this.sidebar, [h("nav", { role: "tablist", "aria-label": "Beside the diagram" }, ...tabs), content]);
   }
 
   private steps(view: View): HTMLElement {
     const { at, branches, moves } = this.history;
     const rows = moves.map((move, i) =>
-      h("li", { class: i >= at ? "future" : "", "aria-current": i === at - 1 ? "step" : null }, button(view.told[i] ?? `${move} …`, () => void this.go(i + 1))),
+      h(
+        "li",
+        { class: i >= at ? "future" : "", "aria-current": i === at - 1 ? "step" : null },
+        button(view.told[i] ?? `${move} …`, () => void this.go(i + 1), { class: "step", "data-step": i }),
+        i < at && this.shift(i, -1, "▲", "earlier"),
+        i < at && this.shift(i, 1, "▼", "later"),
+      ),
     );
-    const others = branches.map((branch, i) => h("li", {}, button(`${branch.length} steps, ending ${branch.slice(-3).join(" ")}`, () => void this.restore(i))));
+    const others = branches.map((branch, i) =>
+      h("li", {}, button(`${branch.length} steps, ending ${branch.slice(-3).join(" ")}`, () => void this.restore(i), { class: "step", "data-branch": i })),
+    );
     return h(
       "div",
       { class: "steps" },
@@ -310,9 +281,26 @@ class Lab {
     );
   }
 
+  // What dragging an arrow's head does, without a mouse.
+  private shift(i: number, by: 1 | -1, face: string, words: string): HTMLButtonElement {
+    const to = i + by;
+    return button(face, () => void this.shifted(i, to, words), { "aria-label": words, title: words, [`data-${words}`]: i, disabled: to < 0 || to >= this.history.at });
+  }
+
+  private async shifted(at: number, to: number, words: string): Promise<void> {
+    if (!(await this.reorder(at, to))) return;
+    const again = [`[data-${words}="${to}"]:enabled`, `[data-step="${to}"]`].map((name) => this.sidebar.querySelector<HTMLElement>(name));
+    (again[0] ?? again[1])?.focus();
+  }
+
   private async restore(branch: number): Promise<void> {
     this.history.restore(branch);
     await this.refresh();
+  }
+
+  private async download(form: string): Promise<void> {
+    const { name, text } = await this.engine.ask<{ name: string; text: string }>({ do: "export", run: this.history.run, form });
+    download(name, text);
   }
 
   private async copy(): Promise<void> {
@@ -334,7 +322,8 @@ class Lab {
 
   say(what: unknown): void {
     if (what instanceof Stopped) return;
-    notice(what instanceof Error ? what.message : String(what), what instanceof Error);
+    const line = what instanceof EngineError && what.line ? `line ${what.line} of the edit: ` : "";
+    notice(line + (what instanceof Error ? what.message : String(what)), what instanceof Error);
   }
 
   private key(event: KeyboardEvent): void {
@@ -365,6 +354,7 @@ function lazily(make: () => Engine): Engine {
 }
 
 async function main(): Promise<void> {
+  find("unserved").remove();  // it is for a browser that did not load this script
   document.body.classList.toggle("embed", new URLSearchParams(location.search).has("embed"));
   const lack = lacking();
   if (lack) return notice(lack, true);

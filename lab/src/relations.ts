@@ -4,23 +4,33 @@ import { h, s } from "./dom.ts";
 import type { NodeView, Relations } from "./protocol.ts";
 
 const SIZE = 340;
-const RADIUS = 15;
+const LARGEST = 15; // the radius of a node, where there is room
+const MANY = 40; // waits: thinner arrows
+const LETTERS = 11 / LARGEST;
 
 type Place = { x: number; y: number };
+type Plan = { places: Map<number, Place>; radius: number };
 
 export function drawRelations(found: Relations, nodes: NodeView[]): HTMLElement {
-  const places = found.kind === "tree" || found.kind === "pointers" ? layers(found, nodes) : circle(nodes);
-  const svg = s("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, class: "graph", role: "img", "aria-label": inWords(found) });
+  const plan = planned(found.kind === "tree" || found.kind === "pointers" ? layers(found, nodes) : circle(nodes));
+  const svg = s("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, class: found.waits.length > MANY ? "graph many" : "graph", role: "img", "aria-label": inWords(found) });
   svg.append(defs());
   const cycle = new Set(found.cycle.map((node, i) => `${node} ${found.cycle[(i + 1) % found.cycle.length]}`));
-  for (const { from, to, name } of found.pointers) edge(svg, places, from, to, `pointer ${name}`, `${name} of ${from} is ${to}`, name);
-  for (const { from, to } of found.carried) edge(svg, places, from, to, "carried", `the token is on its way from ${from} to ${to}`, "token");
+  for (const { from, to, name } of found.pointers) edge(svg, plan, from, to, `pointer ${name}`, `${name} of ${from} is ${to}`, name);
+  for (const { from, to } of found.carried) edge(svg, plan, from, to, "carried", `the token is on its way from ${from} to ${to}`, "token");
   for (const { from, to, why } of found.waits) {
-    edge(svg, places, from, to, cycle.has(`${from} ${to}`) ? "waits cycle" : "waits", `${from} waits for ${to}: ${why}`);
+    edge(svg, plan, from, to, cycle.has(`${from} ${to}`) ? "waits cycle" : "waits", `${from} waits for ${to}: ${why}`);
   }
-  for (const { from, to, what } of found.owed) edge(svg, places, from, to, "owed", `${from} owes ${what} to ${to}`, `${what} owed`);
-  for (const node of nodes) svg.append(drawNode(node, places.get(node.node) as Place, found));
+  for (const { from, to, what } of found.owed) edge(svg, plan, from, to, "owed", `${from} owes ${what} to ${to}`, `${what} owed`);
+  for (const node of nodes) svg.append(drawNode(node, plan, found));
   return h("div", { class: "relations" }, svg as unknown as HTMLElement, legend(found), lists(found));
+}
+
+// As large as their distances allow.
+function planned(places: Map<number, Place>): Plan {
+  const all = [...places.values()];
+  const gaps = all.flatMap((a, i) => all.slice(i + 1).map((b) => Math.hypot(a.x - b.x, a.y - b.y)));
+  return { places, radius: Math.min(LARGEST, 0.46 * Math.min(...gaps, 3 * LARGEST)) };
 }
 
 function circle(nodes: NodeView[]): Map<number, Place> {
@@ -68,7 +78,7 @@ function defs(): SVGElement {
 
 const BEND: Record<string, number> = { waits: 0.12, owed: 0.3, carried: -0.25, next: 0.25 };
 
-function edge(svg: SVGElement, places: Map<number, Place>, from: number, to: number, name: string, story: string, words = ""): void {
+function edge(svg: SVGElement, { places, radius }: Plan, from: number, to: number, name: string, story: string, words = ""): void {
   const [a, b] = [places.get(from), places.get(to)];
   if (!a || !b || from === to) return;
   const [dx, dy] = [b.x - a.x, b.y - a.y];
@@ -77,7 +87,7 @@ function edge(svg: SVGElement, places: Map<number, Place>, from: number, to: num
   const c = { x: (a.x + b.x) / 2 - bend * dy, y: (a.y + b.y) / 2 + bend * dx };
   const cut = (end: Place): Place => {
     const way = Math.hypot(c.x - end.x, c.y - end.y) || length;
-    return { x: end.x + ((c.x - end.x) * (RADIUS + 3)) / way, y: end.y + ((c.y - end.y) * (RADIUS + 3)) / way };
+    return { x: end.x + ((c.x - end.x) * (radius + 3)) / way, y: end.y + ((c.y - end.y) * (radius + 3)) / way };
   };
   const [start, end] = [cut(a), cut(b)];
   const head = name.includes("cycle") ? "cycle" : (name.split(" ")[0] as string);
@@ -87,18 +97,22 @@ function edge(svg: SVGElement, places: Map<number, Place>, from: number, to: num
   svg.append(group);
 }
 
-function drawNode(node: NodeView, at: Place, found: Relations): SVGElement {
+function drawNode(node: NodeView, { places, radius }: Plan, found: Relations): SVGElement {
+  const { x, y } = places.get(node.node) as Place;
   const lock = found.locks.find((l) => l.member === node.node);
-  const group = s("g", { class: `node ${node.phase}${found.cycle.includes(node.node) ? " cycle" : ""}` }, s("circle", { cx: at.x, cy: at.y, r: RADIUS }), s("text", { x: at.x, y: at.y + 4 }, String(node.node)));
-  if (found.token.includes(node.node)) group.append(s("circle", { class: "token", cx: at.x + 11, cy: at.y - 11, r: 6 }, s("title", {}, "has the token")));
-  if (lock) group.append(s("text", { class: "lock", x: at.x, y: at.y + RADIUS + 12 }, `locked for ${lock.for}`));
+  const face = s("text", { x, y: y + 0.27 * radius, style: `font-size:${LETTERS * radius}px` }, String(node.node));
+  const group = s("g", { class: `node ${node.phase}${found.cycle.includes(node.node) ? " cycle" : ""}` }, s("circle", { cx: x, cy: y, r: radius }), face);
+  const corner = 0.73 * radius;
+  if (found.token.includes(node.node)) group.append(s("circle", { class: "token", cx: x + corner, cy: y - corner, r: 0.4 * radius }, s("title", {}, "has the token")));
+  if (lock && radius === LARGEST) group.append(s("text", { class: "lock", x, y: y + radius + 12 }, `locked for ${lock.for}`));
+  else if (lock) group.append(s("title", {}, `locked for ${lock.for}`));
   return group;
 }
 
 function legend(found: Relations): HTMLElement {
   const entries: [string, string][] = [];
   if (found.waits.length) entries.push(["waits", "waits for"]);
-  if (found.cycle.length) entries.push(["cycle", "in a circle: nobody gives way"]);
+  if (found.cycle.length) entries.push(["cycle", "in a circle: no node gives way"]);
   if (found.owed.length) entries.push(["owed", "a FAILED that was never sent"]);
   if (found.token.length || found.carried.length) entries.push(["token", "the token"]);
   return h("p", { class: "keys" }, ...entries.map(([name, words]) => h("span", { class: `key ${name}` }, words)));

@@ -1,6 +1,6 @@
 // The space-time diagram of a run by hand: nodes and messages to click, heads to drag.
 
-import { button, h, keepNames, s, stepsOf } from "./dom.ts";
+import { button, h, keepNames, placeNames, refill, s, stepsOf } from "./dom.ts";
 import type { Flight, NodeView, View } from "./protocol.ts";
 
 export interface Hands {
@@ -13,7 +13,7 @@ const PHASES = { idle: "idle", waiting: "waits", inside: "inside", down: "down" 
 
 export class Stage {
   readonly element = h("section", { class: "stage", "aria-label": "Space-time diagram" });
-  readonly messages = h("section", { class: "messages", "aria-label": "Messages under way" });
+  readonly messages = h("section", { class: "messages", tabindex: -1, "aria-label": "Messages under way" });
   private readonly cards = h("div", { class: "cards" });
   private readonly paper = h("div", { class: "paper", tabindex: 0, "aria-label": "Diagram" });
   private readonly tip = h("div", { class: "tip", role: "tooltip", hidden: true });
@@ -35,6 +35,7 @@ export class Stage {
     this.showCards(view);
     this.showMessages(view);
     this.paper.scrollLeft = (view.places.at(-1) ?? 0) + 170 - this.paper.clientWidth;
+    placeNames(this.paper); // there is no event if it was there already
   }
 
   private mark(flight: Flight): void {
@@ -51,16 +52,13 @@ export class Stage {
   // Nodes, each beside its life line
 
   private showCards(view: View): void {
-    const focus = document.activeElement?.getAttribute("data-move");
     const rows = Object.values(view.rows);
     const gap = rows.length > 1 ? (rows[1] ?? 0) - (rows[0] ?? 0) : 110;
     const above = Math.max(0, gap / 2 - (rows[0] ?? 0)); // room for the first card
     this.paper.style.paddingTop = `${above}px`;
     this.cards.style.setProperty("--height", `${(rows.at(-1) ?? 0) + gap / 2 + above}px`);
-    this.cards.replaceChildren(
-      ...view.nodes.map((node) => this.card(node, (view.rows[String(node.node)] ?? 0) - gap / 2 + above, gap)),
-    );
-    if (focus) this.cards.querySelector<HTMLElement>(`[data-move="${focus}"]`)?.focus();
+    const top = (node: NodeView): number => (view.rows[String(node.node)] ?? 0) - gap / 2 + above;
+    refill(this.cards, view.nodes.map((node) => this.card(node, top(node), gap)));
   }
 
   private card(node: NodeView, top: number, height: number): HTMLElement {
@@ -78,7 +76,7 @@ export class Stage {
     );
     return h(
       "article",
-      { class: `card ${node.phase}`, "data-node": node.node, style: `--top:${top}px;--size:${height}px` },
+      { class: `card ${node.phase}`, "data-node": node.node, tabindex: -1, style: `--top:${top}px;--size:${height}px` },
       h("header", {}, h("strong", {}, `node ${node.node}`), h("em", {}, PHASES[node.phase]), ...actions),
       h("p", { class: "fields" }, ...fields),
     );
@@ -90,11 +88,13 @@ export class Stage {
     const rows = view.flying.map((flight) => this.row(flight, view));
     const { lose, duplicate } = view.forbids;
     const faults = [lose && "lost", duplicate && "duplicated"].filter(Boolean).join(" or ");
-    this.messages.replaceChildren(
+    const forbids = `No message is ${faults} here; the network of this algorithm: ${lose || duplicate}.`;
+    const content = [
       h("h2", {}, "Under way ", h("small", {}, String(view.flying.length))),
       rows.length ? h("ul", {}, ...rows) : h("p", { class: "faint" }, "No message is under way."),
-      ...(rows.length && faults ? [h("p", { class: "faint forbids" }, `No message is ${faults} here; the network of this algorithm: ${lose || duplicate}.`)] : []),
-    );
+      rows.length > 0 && faults !== "" && h("p", { class: "faint forbids" }, forbids),
+    ];
+    refill(this.messages, content, ".deliver:enabled");
   }
 
   private row(flight: Flight, view: View): HTMLLIElement {
@@ -181,13 +181,15 @@ export class Stage {
     const drop = (e: PointerEvent): void => {
       window.removeEventListener("pointermove", move);
       window.removeEventListener("pointerup", drop);
+      window.removeEventListener("pointercancel", drop); // the finger scrolls, and drags nothing
       ghost.remove();
-      if (!moved) return;
+      if (!moved || e.type === "pointercancel") return;
       const others = view.places.slice(1).filter((_, i) => i !== at);
       const to = others.filter((x) => x < place(e)).length;
       if (to !== at) this.hands.reorder(at, to);
     };
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", drop);
+    window.addEventListener("pointercancel", drop);
   }
 }

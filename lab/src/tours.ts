@@ -1,6 +1,6 @@
 // Stories as guided tours, and challenges; solved ones are remembered in this browser.
 
-import { button, h } from "./dom.ts";
+import { button, h, refill } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import type { Catalogue, Challenge, Run, Story } from "./protocol.ts";
 
@@ -14,7 +14,7 @@ const KEY = "peerlock-lab-solved";
 
 export class Tours {
   readonly element = h("section", { class: "tours", "aria-label": "Stories and challenges" });
-  readonly banner = h("aside", { class: "banner", hidden: true, "aria-live": "polite" });
+  readonly banner = h("aside", { class: "banner", hidden: true, tabindex: -1, "aria-live": "polite" });
   private story: Story | null = null;
   private stop = 0;
   private challenge: Challenge | null = null;
@@ -29,12 +29,12 @@ export class Tours {
 
   private list(): void {
     const solved = this.solved();
-    const stories = this.catalogue.stories.map(({ name, title }) => h("li", {}, button(title, () => void this.tell(name), { "data-story": name })));
+    const stories = this.catalogue.stories.map(({ name, title }) => h("li", {}, button(title, () => this.guard(this.tell(name)), { "data-story": name })));
     const challenges = this.catalogue.challenges.map((challenge) =>
       h(
         "li",
         { class: solved.has(challenge.name) ? "solved" : "" },
-        button(challenge.title, () => void this.take(challenge), { "data-challenge": challenge.name }),
+        button(challenge.title, () => this.guard(this.take(challenge)), { "data-challenge": challenge.name }),
         h("p", {}, challenge.text, " ", h("small", {}, `(${challenge.run.algorithm}, ${challenge.run.nodes} nodes)`)),
       ),
     );
@@ -67,15 +67,12 @@ export class Tours {
   // Stories
 
   async tell(name: string): Promise<void> {
-    try {
-      this.story = await this.engine.ask<Story>({ do: "story", name });
-      this.challenge = null;
-      this.stop = 0;
-      await this.guide.start(this.story.run, this.story.stops[0]?.at ?? 0);
-      this.showStop();
-    } catch (error) {
-      this.guide.say(error);
-    }
+    this.story = await this.engine.ask<Story>({ do: "story", name });
+    this.challenge = null;
+    this.stop = 0;
+    await this.guide.start(this.story.run, this.story.stops[0]?.at ?? 0);
+    this.showStop();
+    this.banner.focus();
   }
 
   private async turn(by: number): Promise<void> {
@@ -90,19 +87,16 @@ export class Tours {
 
   private showStop(): void {
     const story = this.story as Story;
+    const last = story.stops.length - 1;
+    const tools = [
+      button("Back", () => void this.turn(-1), { disabled: this.stop === 0, "data-turn": "back" }),
+      button("Next", () => void this.turn(1), { class: "primary", disabled: this.stop === last, "data-turn": "next" }),
+      h("small", {}, `${this.stop + 1} of ${last + 1}`),
+      button("Leave the tour", () => this.leave()),
+    ];
     this.banner.hidden = false;
-    this.banner.replaceChildren(
-      h("strong", {}, story.title),
-      h("p", {}, story.stops[this.stop]?.text ?? ""),
-      h(
-        "div",
-        { class: "tools" },
-        button("Back", () => void this.turn(-1), { disabled: this.stop === 0 }),
-        button("Next", () => void this.turn(1), { class: "primary", disabled: this.stop === story.stops.length - 1 }),
-        h("small", {}, `${this.stop + 1} of ${story.stops.length}`),
-        button("Leave the tour", () => this.leave()),
-      ),
-    );
+    const text = story.stops[this.stop]?.text ?? "";
+    refill(this.banner, [h("strong", {}, story.title), h("p", {}, text), h("div", { class: "tools" }, ...tools)]);
   }
 
   // Challenges
@@ -112,23 +106,24 @@ export class Tours {
     this.challenge = challenge;
     await this.guide.start(challenge.run, challenge.run.moves.length);
     this.showChallenge("");
+    this.banner.focus();
   }
 
   private showChallenge(outcome: string): void {
     const challenge = this.challenge as Challenge;
-    const choices = challenge.choices.map((node) => button(`node ${node}`, () => void this.judge({ choice: node }), { "data-choice": node }));
+    const choices = challenge.choices.map((node) => button(`node ${node}`, () => this.guard(this.judge({ choice: node })), { "data-choice": node }));
     this.banner.hidden = false;
-    this.banner.replaceChildren(
+    refill(this.banner, [
       h("strong", {}, challenge.title),
       h("p", {}, challenge.text),
-      outcome && h("p", { class: "outcome" }, outcome),
+      outcome !== "" && h("p", { class: "outcome" }, outcome),
       h("div", { class: "tools" }, ...choices, button("Leave the challenge", () => this.leave())),
-    );
+    ]);
   }
 
   // After each step: is it solved?
-  async watch(run: Run): Promise<void> {
-    if (this.challenge && !this.challenge.choices.length) await this.judge({ run });
+  watch(run: Run): void {
+    if (this.challenge && !this.challenge.choices.length) this.guard(this.judge({ run }));
   }
 
   private async judge(asked: object): Promise<void> {
@@ -137,6 +132,10 @@ export class Tours {
     if (this.challenge !== challenge) return;
     if (found.solved) this.remember(challenge.name);
     if (found.text) this.showChallenge(found.text);
+  }
+
+  private guard(doing: Promise<void>): void {
+    doing.catch((error: unknown) => this.guide.say(error));
   }
 
   leave(): void {

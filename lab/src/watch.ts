@@ -1,6 +1,6 @@
 // Watch a simulated run: play, pause, speed; messages per entry as it goes.
 
-import { button, choice, h, keepNames, labelled } from "./dom.ts";
+import { button, choice, count, h, keepNames, labelled } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import type { Setup, Watched } from "./protocol.ts";
 import { Reveal } from "./reveal.ts";
@@ -72,7 +72,7 @@ export class Watch {
     this.reveal = new Reveal(this.paper, this.run.svg);
     this.slider.max = String(this.run.steps.length - 1);
     this.seek(0);
-    if (this.run.trouble) this.say(this.run.trouble);
+    this.say(this.run.trouble);
   }
 
   private get at(): number {
@@ -100,7 +100,8 @@ export class Watch {
     this.slider.value = String(step);
     this.now.textContent = run.steps[step] ?? "";
     const each = entries ? (messages / entries).toFixed(2) : "–";
-    this.counts.textContent = `${messages} messages, ${entries} entries: ${each} per entry. According to the source: ${run.formula}`;
+    const counted = `${count(messages, "message", "messages")}, ${count(entries, "entry", "entries")}`;
+    this.counts.textContent = `${counted}: ${each} per entry. According to the source: ${run.formula}`;
   }
 
   // Between two steps time passes evenly, so that arrows grow.

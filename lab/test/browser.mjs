@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { availableParallelism, loadavg } from "node:os";
 import { extname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -25,10 +26,11 @@ function serve(request, response) {
   return response.writeHead(200, headers).end(readFileSync(path));
 }
 
-async function visit(options = {}) {
+async function visit(options = {}, watched = true) {
   const made = await browser.newContext({ viewport: { width: 1366, height: 900 }, acceptDownloads: true, ...options });
   const shown = await made.newPage();
   shown.setDefaultTimeout(SLOW);
+  if (!watched) return shown;
   shown.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   shown.on("pageerror", (error) => wrong.push(String(error)));
   shown.on("request", (request) => {
@@ -75,15 +77,42 @@ after(async () => {
   server?.close();
 });
 
-test("it starts, cold and warm", { timeout: 2 * SLOW }, async () => {
+// On a busy machine the clock measures the others: then the page's own work counts.
+async function started() {
+  const work = await browser.newBrowserCDPSession();
+  const seconds = async () => {
+    const { processInfo } = await work.send("SystemInfo.getProcessInfo");
+    return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  };
+  const [began, before] = [performance.now(), await seconds()];
+  await open();
+  const times = { clock: performance.now() - began, work: 1000 * ((await seconds()) - before) };
+  await work.detach();
+  const busy = loadavg()[0] > availableParallelism();
+  return { ...times, counts: Math.round(busy ? Math.min(times.clock, times.work) : times.clock) };
+}
+
+test("it starts within 8 seconds cold and 2 warm", { timeout: 4 * SLOW }, async () => {
   const times = [];
-  for (const _ of ["cold", "warm"]) {
-    const began = performance.now();
-    await open();
-    times.push(Math.round(performance.now() - began));
-  }
-  console.log(`# ready after ${times[0]} ms cold, ${times[1]} ms warm`);
+  for (let i = 0; i < 5; i += 1) times.push(await started());
+  console.log(`# ready after ${times.map(({ clock, work }) => `${Math.round(clock)} ms (${Math.round(work)} of work)`).join(", ")}`);
+  const [cold, ...warm] = times.map(({ counts }) => counts);
+  assert.ok(cold <= 8000, `cold: ${cold} ms`);
+  assert.ok(Math.min(...warm) <= 2000, `warm: ${warm} ms`);
   assert.equal(await page.textContent("#notice"), "");
+});
+
+test("every algorithm of the catalogue is played", { timeout: 3 * SLOW }, async () => {
+  await open();
+  const names = await page.$$eval("#algorithm option", (options) => options.map((option) => option.value));
+  assert.ok(names.includes("majority-spare") && names.includes("weighted-majority-spare"));
+  for (const name of names) {
+    await page.selectOption("#algorithm", name);
+    await page.waitForFunction((link) => location.hash.startsWith("#run=") && location.hash !== link, new URL(page.url()).hash);
+    await page.waitForFunction(() => /^step 0 of 0/.test(document.querySelector(".play .tools .faint").textContent));
+    await move(await page.getAttribute(".card header button", "data-move"));
+    assert.equal(await page.textContent("#notice"), "", name);
+  }
 });
 
 test("1: play by hand, until a node is inside", { timeout: SLOW }, async () => {
@@ -110,8 +139,8 @@ test("1: messages are lost and duplicated where the network allows it", { timeou
   await open("#algorithm=nishio-li-manning");
   await move("r2");
   await page.click(".messages button:has-text('lose') >> nth=0");
+  await page.waitForFunction(() => /^step 2/.test(document.querySelector(".play .tools .faint").textContent));
   assert.equal(await page.locator(".messages button:has-text('twice')").count(), 0);
-  assert.match(await page.textContent(".play .tools .faint"), /step 2/);
 });
 
 test("2: step back, branch, share, download", { timeout: SLOW }, async () => {
@@ -210,6 +239,17 @@ test("6: drag an arrow's head; FIFO snaps back and says why", { timeout: SLOW },
   await page.waitForFunction((was) => document.querySelectorAll(".steps ol li")[1].textContent !== was, before[1]);
   assert.equal((await order()).at(-1), before[1]);
 
+  const after = await order();
+  await page.evaluate(() => {
+    const [head] = document.querySelectorAll(".paper .message .head");
+    const { x, y } = head.getBoundingClientRect();
+    const send = (kind, at, to = window) => to.dispatchEvent(new PointerEvent(kind, { bubbles: true, button: 0, clientX: at, clientY: y }));
+    send("pointerdown", x, head);
+    for (const kind of ["pointermove", "pointercancel", "pointermove"]) send(kind, x + 400);
+  });
+  assert.equal(await page.locator(".paper .ghost").count(), 0, "a finger that scrolls does not drag");
+  assert.deepEqual(await order(), after);
+
   await open("#algorithm=lamport");
   for (const name of ["r1", "d1", "d3", "r2", "d4"]) await move(name);
   await drag(await page.locator(".paper .message .head").nth(1).boundingBox(), -400);
@@ -229,6 +269,13 @@ test("7: watch a simulated run", { timeout: SLOW }, async () => {
   await open("#algorithm=maekawa");
   await page.click('[data-tab="watch"]');
   await page.waitForSelector(".watch svg .cursor", { state: "attached" });
+  await page.fill(".watch input[type=range]", "9");
+  const early = await page.evaluate(() => {
+    const now = Number(document.querySelector(".watch .cursor").getAttribute("x1"));
+    const words = [...document.querySelectorAll(".watch svg text[data-steps]")];
+    return words.filter((text) => (text.getAttribute("visibility") !== "hidden") !== Number(text.getAttribute("x")) <= now).length;
+  });
+  assert.equal(early, 0, "words are shown when their place is reached");
   await page.selectOption(".watch label:has-text('speed') select", "20");
   await page.click(".watch button.primary");
   await page.waitForFunction(() => /8 entries: [\d.]+ per entry/.test(document.querySelector(".counts").textContent));
@@ -272,20 +319,44 @@ test("9: stories and challenges; a solved one is remembered", { timeout: SLOW },
   await page.waitForFunction(() => /node 3 enters next/.test(document.querySelector(".banner").textContent));
 });
 
-test("by keyboard alone", { timeout: SLOW }, async () => {
-  await open("#algorithm=ricart-agrawala");
-  await page.focus('[data-move="r1"]');
-  await page.keyboard.press("Enter");
-  await page.waitForSelector(".messages .deliver");
-  for (let left = 60; left; left -= 1) {
+async function reach(selector) {
+  for (let left = 150; left; left -= 1) {
+    if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
     await page.keyboard.press("Tab");
-    if (await page.evaluate(() => document.activeElement.classList.contains("deliver"))) break;
   }
-  await page.keyboard.press("Enter");
-  await page.waitForFunction(() => /step 2 of 2/.test(document.querySelector(".play .tools .faint").textContent));
-  await page.evaluate(() => document.activeElement.blur());
-  await page.keyboard.press("ArrowLeft");
-  await page.waitForFunction(() => /step 1 of 2/.test(document.querySelector(".play .tools .faint").textContent));
+  assert.fail(`Tab does not reach ${selector}`);
+}
+
+async function press(selector, keys, until, given) {
+  await reach(selector);
+  for (const key of [keys].flat()) await page.keyboard.press(key);
+  await page.waitForFunction(until, given);
+  assert.notEqual(await page.evaluate(() => document.activeElement.tagName), "BODY", `the focus is lost at ${selector}`);
+}
+
+test("by keyboard alone, and the focus stays where it was", { timeout: 2 * SLOW }, async () => {
+  await open("#algorithm=ricart-agrawala");
+  await press("#algorithm", ["l", "o"], () => /Lodha/.test(document.querySelector(".about").textContent));
+  await press("#nodes", "ArrowUp", () => document.querySelector(".card[data-node='4']"));
+  await press("[data-move='r1']", "Enter", () => document.querySelectorAll(".messages .deliver").length === 3);
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".card[data-node='1']")));
+  for (const left of [2, 1, 0]) {
+    await press(".deliver", "Enter", (wanted) => document.querySelectorAll(".messages [title*=REQUEST]").length === wanted, left);
+  }
+  await press("[data-side='steps']", "Enter", () => document.querySelector(".steps"));
+  await press("[data-earlier='3']", "Enter", () => /1 → 4 arrives/.test(document.querySelector(".steps ol li:nth-child(3)").textContent));
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.earlier), "2", "it goes with the step");
+  await press("[data-step='0']", "Enter", () => /^step 1 of 4/.test(document.querySelector(".play .tools .faint").textContent));
+  await press("[data-step='0']", "ArrowRight", () => /^step 2 of 4/.test(document.querySelector(".play .tools .faint").textContent));
+  await press("[data-side='code']", "Enter", () => document.querySelector(".cm-content"));
+  await press(".editor button.primary", "Enter", () => !document.querySelector(".editor button.primary").disabled && /holds|proof/.test(document.querySelector(".verdict").textContent));
+  await press("[data-tab='watch']", "Enter", () => document.querySelector(".watch svg"));
+  await press(".watch button.primary", "Enter", () => document.querySelector(".watch button.primary").textContent === "Pause");
+  await press("[data-tab='beside']", "Enter", () => document.querySelector(".beside .half + .half svg"));
+  await press("[data-option='0']", "s", () => /^s/.test(document.querySelector(".half + .half h2").textContent));
+  await press("[data-tab='tours']", "Enter", () => document.querySelector(".tours"));
+  await press("[data-story]", "Enter", () => document.querySelector(".banner:not([hidden])"));
+  await press("[data-turn='next']", "Enter", () => /2 of/.test(document.querySelector(".banner small").textContent));
 });
 
 test("a phone's width, and dark", { timeout: SLOW }, async () => {
@@ -294,15 +365,53 @@ test("a phone's width, and dark", { timeout: SLOW }, async () => {
   await move("r1", phone);
   const wide = await phone.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 390, `the page is ${wide} pixels wide`);
+  await phone.click(".play .tools button:has-text('Deliver all')");
+  await phone.waitForSelector(".card.inside");
+  await phone.evaluate(() => document.querySelector(".paper svg").classList.add("before"));
+  await phone.click(".play .tools button:has-text('Forward')"); // drawn again where it is
+  await phone.waitForSelector(".paper svg:not(.before)");
+  const [scrolled, names] = await phone.evaluate(() => {
+    const paper = document.querySelector(".paper");
+    return [paper.scrollLeft, document.querySelector(".names .name").getBoundingClientRect().left - paper.getBoundingClientRect().left];
+  });
+  assert.ok(scrolled > 0 && names >= 0, `scrolled by ${scrolled}, the names are at ${names}`);
   const paper = await phone.evaluate(() => getComputedStyle(document.body).backgroundColor);
   assert.equal(paper, "rgb(20, 24, 29)");
   if (SHOTS) await phone.screenshot({ path: join(SHOTS, "lab-phone.png"), fullPage: true });
   await phone.context().close();
 });
 
+test("the source can be read, light and dark", { timeout: SLOW }, async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const shown = await visit({ colorScheme });
+    await open("#algorithm=ricart-agrawala", shown);
+    await shown.click('[data-side="code"]');
+    await shown.waitForSelector(".cm-line span");
+    assert.deepEqual(await shown.evaluate(faint), [], colorScheme);
+    await shown.context().close();
+  }
+});
+
+// Words of the source with a contrast below 4.5 to 1.
+function faint() {
+  const light = (colour) => {
+    const parts = colour.match(/[\d.]+/g).slice(0, 3).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const paper = light(getComputedStyle(document.querySelector(".cm-editor")).backgroundColor);
+  const contrast = (word) => {
+    const ink = light(getComputedStyle(word).color);
+    return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  };
+  return [...document.querySelectorAll(".cm-line, .cm-line span")].filter((word) => contrast(word) < 4.5).map((word) => word.className);
+}
+
 test("bad input: a line says so, and the page stays usable", { timeout: 3 * SLOW }, async () => {
   await open("#run=1nonsense");
   assert.match(await page.textContent("#notice"), /this link is damaged/);
+  await move("r1");
+  await open("#story=no-such-thing");
+  assert.match(await page.textContent("#notice"), /unknown story/);
   await move("r1");
   await open("#algorithm=no-such-thing");
   assert.match(await page.textContent("#notice"), /unknown algorithm/);
@@ -324,6 +433,23 @@ test("bad input: a line says so, and the page stays usable", { timeout: 3 * SLOW
   await page.click(".editor button.primary");
   await page.waitForFunction(() => /no proof: the limit of 100,000 states/.test(document.querySelector(".verdict").textContent));
   await move("r1");
+});
+
+test("missing features and files: a line says so", { timeout: 2 * SLOW, skip: NATIVE && "they are the browser's" }, async () => {
+  const said = async (words, prepare) => {
+    const shown = await visit({}, false);
+    await prepare(shown);
+    await shown.goto(address);
+    await shown.waitForFunction((wanted) => document.querySelector("#notice").textContent.includes(wanted), words);
+    await shown.context().close();
+  };
+  const lacking = (name) => (shown) => shown.addInitScript((gone) => delete globalThis[gone], name);
+  const answering = (file, body, status = 200) => (shown) => shown.route(`**/${file}`, (route) => route.fulfill({ status, contentType: "text/javascript", body }));
+  for (const name of ["WebAssembly", "Worker", "DecompressionStream"]) await said(`This browser lacks ${name}: use a newer one`, lacking(name));
+  await said("This browser cannot run this page: use a newer one", answering("lab.js", "later than this browser;"));
+  await said("This page is not complete: lab.js is missing", answering("lab.js", "", 404));
+  await said("Python could not be started here: worker.js is missing", answering("worker.js", "", 404));
+  await said("Python could not be started here: Error: sources.gz is missing", answering("sources.gz", "", 404));
 });
 
 test("no error in the console, and no request to another host", () => {

@@ -67,7 +67,9 @@ def test_an_algorithm_that_holds_says_how_many_states() -> None:
     found = ask(lines.append, do="check", **RA, requests="1", id=7)
 
     assert found["text"].startswith("holds, 2,935 states")
-    assert json.loads(lines[-1])["progress"]["states"] == found["states"]
+    told = [json.loads(line)["progress"] for line in lines]
+    assert told[-1]["states"] == found["states"]
+    assert list(dict.fromkeys(p["phase"] for p in told)) == ["searching", "measuring"]
 
 
 def test_a_search_that_grows_too_big_is_no_proof() -> None:
@@ -161,6 +163,21 @@ def test_the_tree_its_queues_and_its_token() -> None:
     ]
     assert {"from": 1, "to": 3, "name": "holder"} in found["pointers"]
     assert found["queues"] == {"3": "request_q [3]"}
+
+
+def test_a_node_that_asks_more_than_a_quorum_waits_for_all_that_it_has_asked() -> None:
+    moves = ["r1", "r2", "d2", "d1", "d3"]  # 3 locks itself for 1, which also locked itself
+    run = {"algorithm": "majority-spare", "nodes": 3, "moves": moves}
+    found = ask(do="play", run=run)["relations"]
+
+    assert found["sets"] == [
+        {"node": 1, "members": [1, 2, 3]},
+        {"node": 2, "members": [1, 2, 3]},
+    ]
+    assert {w["why"] for w in found["waits"] if w["from"] == 2} == {
+        "member 1 is locked for 1",
+        "member 3 is locked for 1",
+    }
 
 
 def test_last_and_next() -> None:

@@ -98,6 +98,15 @@ def test_a_damaged_link_is_one_line(link: str) -> None:
     assert refused(do="open", link=link)["text"].startswith("this link is")
 
 
+def test_a_link_to_a_run_that_is_not_possible_is_one_line() -> None:
+    link = links.encode({**RA, "moves": ["r1", "d99"]})
+    assert refused(do="open", link=link)["text"] == "message 99 is not under way"
+    many = links.encode({**RA, "moves": ["r1"] * 2001})
+    assert "at most 2,000" in refused(do="open", link=many)["text"]
+    whole = links.encode({**RA, "moves": ["r1", "d1"]})
+    assert ask(do="open", link=whole) == {**RA, "moves": ["r1", "d1"]}
+
+
 def test_a_violation_ends_the_run() -> None:
     ties = {"algorithm": "ricart-agrawala-ties", "nodes": 2, "settings": {}}
     found = ask(do="check", **ties, requests="1")

@@ -26,16 +26,18 @@ Progress = Callable[[dict[str, Any]], None]
 def checked(found: Any, progress: Progress) -> dict[str, Any]:
     made = setup(found)
     searched = model_of(made, found)
-    phase = ["searching"]
+    now = {"phase": "searching", **Coverage(0, 0, 0)._asdict()}
+
+    def tell(**changed: Any) -> None:
+        now.update(changed)
+        progress(now)
 
     def report(coverage: Coverage) -> None:
-        progress({"phase": phase[0], **coverage._asdict()})
+        tell(**coverage._asdict())
 
     limits = Limits(_number(found, "states", STATES), stop=report)
     try:
-        verdict = check(
-            searched, limits, phase=lambda now: phase.__setitem__(0, now), large=None
-        )
+        verdict = check(searched, limits, phase=lambda name: tell(phase=name), large=None)
     except (UsageError, MemoryError):
         raise
     except Exception as error:

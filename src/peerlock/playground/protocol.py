@@ -39,7 +39,6 @@ from peerlock.playground.checks import checked
 from peerlock.playground.edits import EditError, line_of, source_of, told
 from peerlock.playground.exports import exported
 from peerlock.playground.run import Moved, run
-from peerlock.playground.setup import setup
 from peerlock.playground.tours import judged, listed, story
 from peerlock.playground.view import view
 from peerlock.playground.watching import beside, watched
@@ -149,9 +148,7 @@ def move(request: Any) -> Answer:
 
 
 def open_link(request: Any) -> Answer:
-    found = links.decode(str(request["link"]))
-    setup(found)
-    return found
+    return run(links.decode(str(request["link"]))).as_json()
 
 
 def export(request: Any) -> Answer:

@@ -52,8 +52,8 @@ def relations(run: Run) -> dict[str, Any]:
 
 def _sets(scene: WaitScene) -> Iterator[dict[str, Any]]:
     for i, peer in scene.peers.items():
-        if getattr(peer, "quorums", None) is not None:
-            yield {"node": i, "members": list(quorum(peer))}
+        if getattr(peer, "quorums", None) is not None and (members := quorum(peer)):
+            yield {"node": i, "members": list(members)}
 
 
 def _locks(scene: WaitScene) -> Iterator[dict[str, Any]]:

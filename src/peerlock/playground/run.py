@@ -16,7 +16,7 @@ from peerlock.playground import moves as words_of
 from peerlock.playground.edits import line_of, name_of, told
 from peerlock.playground.setup import Setup, setup
 from peerlock.simulator.by_hand import ByHand
-from peerlock.simulator.judge import Violation
+from peerlock.simulator.violation import Violation
 from peerlock.traces.fields import Values, shown, values
 from peerlock.traces.trace import Kind, Step, Trace
 

@@ -11,11 +11,12 @@ from peerlock.playground import moves as words_of
 from peerlock.playground.edits import name_of
 from peerlock.playground.run import Run, moves_in
 from peerlock.playground.setup import Setup, setup
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load
 from peerlock.simulator.network import Network
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
+from peerlock.simulator.violation import Violation
 from peerlock.traces import svg, text
 from peerlock.traces.layout import lay_out
 from peerlock.traces.trace import Kind, Trace
