@@ -157,7 +157,7 @@ def test_the_help_names_every_option_that_is_read(
         assert all(flag in told for option in (*OPTIONS, HELP) for flag in option.flags)
 
 
-# Who gets it
+# Which process acquires it
 
 
 def test_not_while_another_holds_it(shell: Shell) -> None:

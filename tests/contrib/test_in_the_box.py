@@ -153,6 +153,7 @@ def test_spans_and_counters(cluster: str) -> None:
 # pytest
 
 SUITE = """
+import time
 import pytest
 
 @pytest.fixture(scope="session")
@@ -160,6 +161,7 @@ def database(once_per_session):
     def create():
         with open({log!r}, "a") as log:
             log.write("made\\n")
+        time.sleep(0.5)  # the other worker comes meanwhile
         return {{"port": 5432}}
     return once_per_session("database", create)
 
@@ -193,6 +195,7 @@ def test_alone(peerlock_node, once_per_session):
     with pytest.raises(ZeroDivisionError):
         once_per_session("fails", lambda: 1 / 0)
     assert once_per_session("fails", lambda: "then") == "then"
+    assert once_per_session("a/b " * 200, lambda: 3) == 3
 """
 
 

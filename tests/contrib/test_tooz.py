@@ -67,6 +67,9 @@ from tooz import coordination
 coordinator = coordination.get_coordinator(sys.argv[1], b"killed")
 coordinator.start()
 coordinator.join_group(b"g").get()
+coordinator.watch_elected_as_leader(b"g", print)
+coordinator.run_watchers()
+assert coordinator.get_leader(b"g").get() == b"killed"
 os.kill(os.getpid(), 9)
 """
 
@@ -86,6 +89,7 @@ def test_a_process_that_is_killed_is_out_of_its_groups(
         if one.get_members(b"g").get() == {b"one"}:
             break
     assert one.get_members(b"g").get() == {b"one"}
+    assert one.get_leader(b"g").get() is None
 
 
 def test_what_cannot_be_joined_is_a_connection_error() -> None:

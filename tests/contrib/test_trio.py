@@ -60,6 +60,19 @@ def test_a_cancelled_wait_leaves_nothing(cluster: str) -> None:
     trio.run(main)
 
 
+def test_a_node_leaves_when_its_block_is_cancelled(cluster: str) -> None:
+    async def main() -> None:
+        async with join(cluster) as other:
+            with trio.CancelScope() as scope:
+                async with join(cluster) as node:
+                    assert len((await node.status()).members) == 2
+                    scope.cancel()
+                    await trio.sleep_forever()
+            assert len((await other.status()).members) == 1
+
+    trio.run(main)
+
+
 def test_a_loss_is_told(cluster: str) -> None:
     async def main() -> None:
         async with join(cluster) as node:

@@ -13,7 +13,8 @@ import pytest
 from peerlock.core.errors import UsageError
 from peerlock.runtime.certificates import issue, new_authority
 from peerlock.runtime.tls import Files, client_context
-from peerlock.serve.access import Gate, Keys, Tokens, tokens_in
+from peerlock.serve import http
+from peerlock.serve.access import Gate, Keys, Tokens, bound_to_path, tokens_in
 from peerlock.serve.ports import CLIENTS, most_clients
 from tests.support.http import served
 
@@ -32,7 +33,7 @@ def written(path: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def basic(token: str) -> str:
-    return "Basic " + b64encode(f"anybody:{token}".encode()).decode()
+    return "Basic " + b64encode(f"user:{token}".encode()).decode()
 
 
 def test_a_token_is_shown_as_bearer_or_as_password(tokens: Path) -> None:
@@ -152,6 +153,22 @@ def test_the_sockets_permissions_are_as_asked_for(tmp_path: Path) -> None:
         os.umask(before)
 
 
+def test_a_socket_is_never_open_to_others_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    monkeypatch.setattr(
+        "peerlock.serve.access.os.chmod",
+        lambda path, mode: modes.append(stat.S_IMODE(os.stat(path).st_mode)),
+    )
+    before = os.umask(0)
+    try:
+        bound_to_path(str(tmp_path / "s"), 0o660).close()
+    finally:
+        os.umask(before)
+    assert modes == [0o600]
+
+
 def test_a_socket_that_was_left_behind_is_replaced_and_one_in_use_is_not(
     tmp_path: Path,
 ) -> None:
@@ -211,6 +228,38 @@ def test_over_tls_a_certificate_or_a_token_is_shown(
 
     asyncio.run(main(Keys(None, str(certificates)), False))
     asyncio.run(main(Keys(tokens_in(str(tokens)), str(certificates)), True))
+
+
+def test_over_tls_a_client_that_reads_stays(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle connection, a stream, and one on which many requests come at once."""
+    monkeypatch.setattr(http, "TICK", 0.01)
+
+    async def main() -> None:
+        mine = client_context(Files.of_host(certificates, "client"), check_hostname=False)
+        async with (
+            served("127.0.0.1:0", keys=Keys(None, str(certificates))) as there,
+            there.client("api", mine) as idle,
+            there.client("api", mine) as stream,
+        ):
+            stream.send("POST", "/v1/sessions", Accept="text/event-stream")
+            await stream.head()
+            session = f"/v1/sessions/{(await stream.event())[1]['session']}"
+            assert (await idle.ask("GET", "/v1/openapi.json"))[0] == 200
+            monkeypatch.setattr(http, "PATIENCE", 0.1)
+            for _ in range(3):
+                assert (await idle.ask("PUT", f"{session}/locks/x"))[0] == 200
+                assert (await stream.event())[0] == "held"
+                await asyncio.sleep(0.2)
+                assert (await idle.ask("DELETE", f"{session}/locks/x"))[0] == 200
+            monkeypatch.setattr(http, "PATIENCE", 5.0)
+            for _ in range(100):
+                idle.send("GET", "/v1/openapi.json")
+            for _ in range(100):
+                assert (await idle.answer())[0] == 200
+
+    asyncio.run(main())
 
 
 def test_handshakes_count_as_strangers(certificates: Path) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import peerlock
+from peerlock.api.names import asked_for
 from peerlock.serve.access import Keys, tokens_in
 from peerlock.serve.api import Api
+from peerlock.serve.http import Visitor
 from peerlock.serve.openapi import description
 from peerlock.serve.ports import Ports
+from peerlock.serve.sessions import ClaimPhase
 from tests.support.http import Served, reader, served
 
 Talk = Callable[[Served], Awaitable[None]]
@@ -176,6 +179,23 @@ def test_a_loss_is_pushed_and_stays_until_it_was_seen(
     on_unix(talk)
 
 
+def test_a_release_after_the_lease_says_that_the_lock_was_lost(
+    on_unix: Callable[[Talk], None],
+) -> None:
+    """The node has not noticed by itself yet."""
+
+    async def talk(there: Served) -> None:
+        async with there.client() as client:
+            mine = await client.session()
+            await client.ask("PUT", f"{mine}/locks/x")
+            await asyncio.sleep(0.01)  # its turn is over
+            there.node.host.node.renewed(0.0)
+            status, told = await client.ask("DELETE", f"{mine}/locks/x")
+            assert (status, told["state"]) == (410, "lost")
+
+    on_unix(talk)
+
+
 def test_when_the_server_ends_its_clients_are_told(on_unix: Callable[[Talk], None]) -> None:
     async def talk(there: Served) -> None:
         async with there.client() as client:
@@ -236,7 +256,7 @@ def test_a_poll_that_waits_is_answered_when_its_claim_ends(
 ) -> None:
     async def talk(there: Served) -> None:
         async with there.client() as one, there.client() as other:
-            mine = await one.session()
+            mine = await one.session(ttl=3600)  # nothing is answered before its time
             await one.ask("PUT", f"{mine}/locks/x")
             for ending in (f"{mine}/locks/y", mine):
                 other.send("PUT", f"{mine}/locks/y", {"name": "x"})
@@ -244,6 +264,35 @@ def test_a_poll_that_waits_is_answered_when_its_claim_ends(
                     await asyncio.sleep(0)
                 await one.ask("DELETE", ending)
                 assert (await other.answer())[0] == 404
+
+    on_unix(talk)
+
+
+def test_a_poll_is_answered_while_its_session_lives(on_tcp: Callable[[Talk], None]) -> None:
+    """A client that would wait for longer than its time to live is asked to ask again."""
+
+    async def talk(there: Served) -> None:
+        async with there.client() as client, there.node.lock("x"):
+            client.headers = {"Authorization": f"Bearer {TOKEN}"}
+            mine = await client.session(ttl=2)
+            status, told = await client.ask("PUT", f"{mine}/locks/x", {"wait": 60})
+            assert (status, told["state"]) == (202, "waiting")
+
+    on_tcp(talk)
+
+
+def test_a_connection_may_be_idle_as_long_as_a_session_is_tied_to_it(
+    on_unix: Callable[[Talk], None],
+) -> None:
+    async def talk(there: Served) -> None:
+        assert there.ports.api is not None
+        async with there.client() as client:
+            first, second = await client.session(), await client.session()
+            visitor = there.ports.api.sessions.renew(first.rsplit("/")[-1]).tie
+            assert isinstance(visitor, Visitor)
+            for mine, is_idle in ((first, False), (second, True)):
+                await client.ask("DELETE", mine)
+                assert visitor.is_idle == is_idle
 
     on_unix(talk)
 
@@ -271,6 +320,29 @@ def test_semaphores_readers_and_terms(on_unix: Callable[[Talk], None]) -> None:
     on_unix(talk)
 
 
+def test_a_client_that_was_told_busy_does_not_get_the_lock_afterwards(
+    on_unix: Callable[[Talk], None],
+) -> None:
+    """It may become free before the node has heard that it is no longer wanted."""
+
+    async def talk(there: Served) -> None:
+        assert there.ports.api is not None
+        sessions = there.ports.api.sessions
+        async with there.client() as client:
+            mine = await client.session()
+            session = sessions.renew(mine.rsplit("/")[-1])
+            holder = await there.node.lock("x").acquire()
+            claim = sessions.claim(session, "x", *asked_for("x", None, 0, False), True)
+            assert claim.phase is ClaimPhase.BUSY
+            holder.release()
+            assert claim.phase is ClaimPhase.BUSY
+            await there.node.lock("x", timeout=20).acquire()
+            status, told = await client.ask("GET", f"{mine}/locks/x")
+            assert (status, "fence" in told) == (423, False)
+
+    on_unix(talk)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "words"),
     [
@@ -278,6 +350,7 @@ def test_semaphores_readers_and_terms(on_unix: Callable[[Talk], None]) -> None:
         ("POST", "/v1/sessions", {"ttl": "10"}, 400, "Expected `float`"),
         ("POST", "/v1/sessions", {"tll": 10}, 400, "unknown field"),
         ("POST", "/v1/sessions", {"label": "x" * 101}, 400, "at most 100"),
+        ("POST", "/v1/sessions", {"label": "\x1b[31m"}, 400, "must be printable"),
         ("POST", "/v1/sessions", [], 400, "Expected `object`"),
         ("PUT", "/v1/sessions/forged/locks/x", None, 404, "no such session"),
         ("GET", "/v1/sessions/forged/events", None, 404, "no such session"),
@@ -293,6 +366,8 @@ def test_semaphores_readers_and_terms(on_unix: Callable[[Talk], None]) -> None:
         ("PATCH", "SESSION", None, 404, "no such page for PATCH"),
         ("GET", "/v1/", None, 404, "no such page"),
         ("GET", "/metrics", None, 404, "no such page"),
+        ("OPTIONS", "*", None, 404, "no such page"),
+        ("CONNECT", "example.org:443", None, 404, "no such page"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(

@@ -20,6 +20,7 @@ from peerlock.serve.http import (
 from tests.support.http import Client
 
 FAST = {"TICK": 0.005, "PATIENCE": 0.05}
+LONG = 10_000_000  # bytes, more than the kernel takes at once
 OPEN = {"x-key": "let me in"}
 
 
@@ -30,13 +31,16 @@ class Desk:
         self.server = Server(self.handle, self.admits, most, ("/public",))
         self.ready = asyncio.Event()
         self.streams: list[Stream] = []
-        self.cancelled = 0
+        self.cancelled = self.asked = 0
 
     def admits(self, headers: Mapping[bytes, bytes], *_: object) -> Response | None:
         return None if b"x-key" in headers else complaint(401, "no key")
 
     def handle(self, request: HttpRequest) -> Any:
+        self.asked += 1
         match request.path:
+            case "/long":
+                return Response(200, b"x" * LONG, http.TEXT)
             case "/later":
                 return self.later()
             case "/stream":
@@ -272,6 +276,23 @@ def test_a_stream_does_not_pile_up() -> None:
     run(talk)
 
 
+def test_what_a_stream_begins_with_may_be_long() -> None:
+    """A session may have many claims; a client that reads gets all of it."""
+    long = b"event: session\ndata: " + b"1" * 10_000_000 + b"\n\n"
+
+    async def talk(desk: Desk, client: Callable[[], Client]) -> None:
+        async with client() as one:
+            one.send("GET", "/stream")
+            await one.head()
+            desk.streams[0].send(long)
+            desk.streams[0].send(b"event: held\ndata: 2\n\n")
+            one.reader._limit = 2 * len(long)  # type: ignore[attr-defined]
+            data = await one.reader.readuntil(b"event: held")
+            assert len(data) > len(long)
+
+    run(talk)
+
+
 def test_a_client_that_sends_on_while_it_is_answered_is_disconnected() -> None:
     async def talk(desk: Desk, client: Callable[[], Client]) -> None:
         async with client() as eager:
@@ -280,6 +301,42 @@ def test_a_client_that_sends_on_while_it_is_answered_is_disconnected() -> None:
             assert await eager.has_ended()
         while desk.cancelled < 1:
             await asyncio.sleep(0)
+
+    run(talk)
+
+
+def test_of_many_requests_at_once_one_is_answered_in_a_turn() -> None:
+    many = 2_000
+
+    async def talk(desk: Desk, client: Callable[[], Client]) -> None:
+        async with client() as eager, client() as other:
+            for _ in range(many):
+                eager.send("GET", "/")
+            while not desk.asked:
+                await asyncio.sleep(0)
+            assert await other.ask("GET", "/") == (200, "hello")
+            assert desk.asked < many / 2
+            for _ in range(many):
+                assert await eager.answer() == (200, "hello")
+        assert desk.asked == many + 1
+
+    run(talk)
+
+
+def test_a_client_that_does_not_read_is_not_answered_again() -> None:
+    async def talk(desk: Desk, client: Callable[[], Client]) -> None:
+        async with client() as slow:
+            slow.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            for _ in range(3):
+                slow.send("GET", "/long")
+            while not desk.asked:
+                await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert desk.asked == 1
+            slow.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            for _ in range(3):
+                assert len((await slow.answer())[1]) == LONG
 
     run(talk)
 

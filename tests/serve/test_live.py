@@ -223,6 +223,13 @@ def test_a_browser_shows_the_cluster_as_it_lives(
         os.kill(holder.pid, signal.SIGKILL)
         browser.until(f"{happened}.includes('billing-3 (pid {holder.pid}) left')")
         browser.until(f"{happened}.includes('released by billing-3 (pid {holder.pid})')")
+        words = "document.getElementById('link').textContent"
+        os.kill(server.process.pid, signal.SIGSTOP)
+        try:
+            browser.until(f"/^as it was [.0-9]+ s ago$/.test({words})")
+        finally:
+            os.kill(server.process.pid, signal.SIGCONT)
+        browser.until(f"{words} === 'live'")
         assert browser.complaints == []
         own = f"http://{server.address}/"
         assert all(address.startswith(own) for address in browser.asked_for)

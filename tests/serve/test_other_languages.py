@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.support.serving import DEADLINE, serving
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "other-languages.md").read_text()
 NODE, CC = shutil.which("node"), shutil.which("gcc") or shutil.which("cc")
+
+SLACK = 3.0  # seconds by which a busy machine may be late
 
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler here")
@@ -126,8 +129,8 @@ def test_the_pages_javascript_runs(api: str, tmp_path: Path) -> None:
 
 HOLD = """
 import {Session} from "./peerlock.mjs";
-const [where, token] = process.argv.slice(2);
-const session = await Session.open(where, {ttl: 20, label: "test", token});
+const [where, token, ttl = 20] = process.argv.slice(2);
+const session = await Session.open(where, {ttl: Number(ttl), label: "test", token});
 await session.hold("a/b é", async ({fence, signal}) => {
   signal.addEventListener("abort", () => console.log(`lost: ${signal.reason.message}`));
   console.log(`held ${fence}`);
@@ -165,6 +168,22 @@ def test_a_javascript_client_is_told_when_the_server_is_killed(
 
 
 @needs_node
+def test_a_javascript_client_notices_a_server_that_answers_no_more(
+    short_path: Path, cluster: str, tmp_path: Path
+) -> None:
+    """It is stopped: no connection breaks, and no request fails."""
+    where = f"unix:{short_path}/api"
+    with serving(cluster, "--api", where) as server:
+        server.until(event="joined")
+        with started(HOLD, tmp_path, where, "", "1") as process:
+            assert line(process).startswith("held ")
+            server.process.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            assert line(process) == "lost: the server does not answer"
+            assert time.monotonic() - stopped < 1 + SLACK
+
+
+@needs_node
 def test_broken_connections_lose_neither_the_place_nor_the_lock(
     short_path: Path, cluster: str, tmp_path: Path
 ) -> None:
@@ -198,9 +217,13 @@ def test_broken_connections_lose_neither_the_place_nor_the_lock(
 
 @pytest.fixture(scope="module")
 def hold(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled(tmp_path_factory.mktemp("c"))
+
+
+def compiled(folder: Path, *options: str) -> str:
     assert CC is not None
-    made = str(tmp_path_factory.mktemp("c") / "hold")
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", *options]
+    made = str(folder / "hold")
     subprocess.run([CC, *strict, "-o", made, DOCS / "clients" / "peerlock.c"], check=True)
     return made
 
@@ -229,3 +252,18 @@ def test_a_c_client_that_is_killed_releases_its_lock_at_once(
         assert line(process) == "held"
         os.kill(process.pid, signal.SIGKILL)
         assert beside.lock("x").acquire(timeout=5)  # its time to live is 10 seconds
+
+
+@needs_cc
+def test_a_c_client_stops_its_command_if_the_server_answers_no_more(
+    short_path: Path, cluster: str
+) -> None:
+    hold, path = compiled(short_path, "-DTTL=2"), f"{short_path}/api"
+    with serving(cluster, "--api", f"unix:{path}") as server:
+        server.until(event="joined")
+        with running([hold, path, "x", "sh", "-c", "echo held; exec sleep 60"]) as process:
+            assert line(process) == "held"
+            server.process.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            assert process.wait(DEADLINE) == 75
+            assert time.monotonic() - stopped < 2 + SLACK

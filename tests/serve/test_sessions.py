@@ -172,6 +172,22 @@ def test_a_client_that_would_not_wait_is_told_so(house: House) -> None:
     assert claim.phase is ClaimPhase.BUSY
 
 
+def test_what_was_told_of_a_claim_stays_so_but_for_a_loss(house: House) -> None:
+    session = house.sessions.open(10.0)
+    house.sessions.claim(session, "x", "x", LOCK)
+    busy = house.sessions.claim(session, "y", "x", LOCK, nonblock=True)
+    refused = house.sessions.claim(session, "z", "x", LOCK)
+    house.sessions.refused(refused, "on other terms")
+    told = list(house.told)
+    for claim in (busy, refused):
+        house.sessions.held(claim, 5)
+        house.sessions.lost(claim)
+    house.sessions.refused(busy, "the server has left")
+    assert house.told == told
+    assert (busy.phase, busy.fence, busy.reason) == (ClaimPhase.BUSY, 0, "")
+    assert (refused.phase, refused.fence) == (ClaimPhase.REFUSED, 0)
+
+
 def test_sessions_and_claims_are_limited() -> None:
     house = House(sessions=3, claims=2, all_claims=3)
     first, second, _ = (house.sessions.open(10.0) for _ in range(3))
@@ -210,7 +226,7 @@ def test_a_node_that_cannot_be_asked_leaves_no_claim(house: House) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_clients_do_a_lock_is_held_by_a_session_that_lives(seed: int) -> None:
-    """And whoever waits and renews acquires it."""
+    """And a session that waits and renews acquires it."""
     choose, house = random.Random(seed), House(sessions=6)
     sessions, alive = house.sessions, dict[str, Session]()
     for _ in range(300):

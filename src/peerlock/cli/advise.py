@@ -26,6 +26,7 @@ from peerlock.cli.output import (
     progress,
 )
 from peerlock.cli.places import place_options
+from peerlock.core.demands import RULES
 from peerlock.core.errors import UsageError
 from peerlock.lab.compare import compare
 from peerlock.lab.executor import Place
@@ -129,7 +130,13 @@ def candidates(use: str, everything: bool) -> list[str]:
         if use == "semaphore":
             return [a.name for a in INDEX.values() if a.takes == "permits"]
         return [a.name for a in INDEX.values() if a.family in ("permission", "token")]
-    return [a.name for a in INDEX.values() if use in a.serves]
+    serving = [a for a in INDEX.values() if use in a.serves]
+    return [a.name for a in serving if is_alike(use, a.takes)]
+
+
+def is_alike(use: str, takes: str) -> bool:
+    """Its simulated requests are those of this use, not for groups or for several units."""
+    return takes == "permits" if use == "semaphore" else takes not in RULES
 
 
 def must_fit(use: str, permits: int | None, shared: float | None) -> None:

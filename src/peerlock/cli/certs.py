@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from peerlock.cli.output import F, console, json_option, plain_table, print_json
+from peerlock.cli.summaries import Summaries
 from peerlock.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def tools() -> ModuleType:
     return certificates
 
 
-@click.group()
+@click.group(cls=Summaries)
 def certs() -> None:
     """Make the certificates with which members on many machines authenticate.
 

@@ -65,7 +65,7 @@ HOLDS, CUT_SHORT = 0, 3
     "--requests",
     metavar="R|R1,R2,…",
     help="Requests of each node, or a number for each node.  "
-    "[default: 1, or what shows the verdict]",
+    "[default: 1, or the number that shows the verdict]",
 )
 @click.option(
     "--forever", is_flag=True, help="Requests without end: checks for starvation."

@@ -17,6 +17,7 @@ from peerlock.cli.options import (
 )
 from peerlock.core.errors import UsageError
 
+MOST_NAMES = 1_000  # their fences must fit into one message to the watchdog
 NOT_ACQUIRED = 1  # the exit code with -n and -w, unless -E gives another
 
 HELP = Option("help", ("-h", "--help"), "Show this message and exit.")
@@ -140,6 +141,8 @@ def parse(arguments: list[str]) -> LockRequest | None:
         return None
     if not names:
         raise UsageError("missing lock name: peerlock lock NAME -- COMMAND")
+    if len(names) > MOST_NAMES:
+        raise UsageError(f"at most {MOST_NAMES:,} locks at a time, got {len(names):,}")
     values |= read
     if values["close"] and values["no_fork"]:
         raise UsageError("-o and -F exclude each other: omit one")

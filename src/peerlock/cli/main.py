@@ -11,6 +11,7 @@ import click
 
 from peerlock import __version__
 from peerlock.cli.ending import Failure, end_with
+from peerlock.cli.summaries import Summaries
 from peerlock.core.errors import UsageError, unknown
 
 # Where each command is.  It is imported when it is used, because a lock must start quickly.
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(Summaries):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

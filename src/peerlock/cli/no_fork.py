@@ -12,6 +12,7 @@ from peerlock.cli.lock_line import LockRequest
 from peerlock.core.errors import UsageError
 from peerlock.supervision.child import Command, become
 from peerlock.supervision.detached import Detached, detach
+from peerlock.supervision.watchdog import LONGEST
 
 if TYPE_CHECKING:
     from peerlock.api.tasks import Grant
@@ -23,7 +24,7 @@ RUN = "run"
 def become_holder(request: LockRequest, command: Command) -> int:
     """Returns the exit code if the command may not run."""
     line, inherited = detach(lambda detached: keep(request, detached))
-    told, _, rest = line.recv(1 << 16).decode().partition(" ")
+    told, _, rest = line.recv(LONGEST).decode().partition(" ")
     if told == RUN:
         line.close()
         become(command, rest, [inherited])

@@ -39,7 +39,7 @@ from peerlock.quorums.systems import SYSTEMS, is_known, quorum_system
 from peerlock.quorums.weighted import weighted
 
 AGREEMENT, STRUCTURE, BICOTERIE = "agreement:", "sanders:", "bicoterie:"
-MOST_NODES = 20_000  # beyond that, building a system takes too long
+MOST_NODES = 5_000  # beyond that, measuring a system takes more than a minute or two
 KINDS = (
     *SYSTEMS,
     "k-coterie",

@@ -7,9 +7,9 @@ It keeps the cluster alive while other members come and go, and serves
   --api      locks for programs in any language, over HTTP (`serve/api.py`)
   --web      a live page of the cluster
 
-An outage of etcd is no reason for a restart: members continue until their lease ends, and
-join again by themselves when etcd is back.  A process that is restarted meanwhile has lost
-its place and cannot join before that.
+An outage of etcd is not a reason for a restart: members continue until their lease ends,
+and join again by themselves when etcd is back.  A process that is restarted meanwhile has
+lost its place and cannot join before that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from peerlock.api.meeting import Reach, meet
+from peerlock.api.meeting import Reach, rendezvous
 from peerlock.api.tasks import LockNode, join
 from peerlock.cli.cluster import complain_about_cluster
 from peerlock.cli.descriptors import must_have_descriptors
@@ -129,7 +129,7 @@ def serve(
 
 def reader(cluster: str | None, reach: Reach) -> Engine:
     """Of the members, without being one."""
-    return meet(cluster, None, reach)[0]
+    return rendezvous(cluster, None, reach)[0]
 
 
 def ports_for(host: Host, reading: Callable[[], Engine], given: Given) -> Ports:

@@ -32,7 +32,6 @@ from peerlock.cli.output import (
 )
 from peerlock.cli.settings import in_words, settings_options, shared_option
 from peerlock.core.errors import UsageError
-from peerlock.simulator.judge import Violation
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load
 from peerlock.simulator.network import (
@@ -43,8 +42,10 @@ from peerlock.simulator.network import (
     parse_partition,
 )
 from peerlock.simulator.report import Report, Summary
-from peerlock.simulator.simulation import Scenario, empty_trace
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace
 from peerlock.simulator.simulation import simulate as run
+from peerlock.simulator.violation import Violation
 from peerlock.traces import lines
 
 STORY = 30  # the last steps of a failed run that are shown on the terminal

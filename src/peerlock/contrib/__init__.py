@@ -1,1 +1,1 @@
-"""Peerlock in the box of others: each module needs the package that it is named after."""
+"""Peerlock inside other libraries: each module needs the package that it is named after."""

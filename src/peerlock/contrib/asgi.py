@@ -17,6 +17,8 @@ from typing import Any
 
 from peerlock.api.tasks import LockNode, join
 
+__all__ = ["lifespan"]
+
 Lifespan = Callable[[Any], AbstractAsyncContextManager[dict[str, LockNode]]]
 
 

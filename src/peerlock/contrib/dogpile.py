@@ -1,8 +1,8 @@
 """A mutex for dogpile.cache: one process computes a value, the others wait for it.
 
-region = make_region().configure(
-    "dogpile.cache.redis", wrap=[PeerlockProxy(node)]
-)
+    region = make_region().configure("dogpile.cache.redis", wrap=[PeerlockProxy(node)])
+
+The mutex of a key is the lock `dogpile:KEY` of the cluster.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dogpile.cache.api import CacheMutex
 from dogpile.cache.proxy import ProxyBackend
 
 from peerlock.sync import Lock, LockNode
+
+__all__ = ["PeerlockProxy"]
 
 
 class Mutex(CacheMutex):
@@ -30,7 +32,7 @@ class Mutex(CacheMutex):
 
 
 class PeerlockProxy(ProxyBackend):
-    """Wraps a backend: all that is the cluster's own is the mutex of each key."""
+    """Wraps a backend, and replaces the mutex of each key by a lock of the cluster."""
 
     def __init__(self, node: LockNode, prefix: str = "dogpile:") -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -17,7 +17,10 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from opentelemetry.trace import Span, Tracer
 
-from peerlock import Grant, Lock, LockNode, sync
+import peerlock
+from peerlock import Grant, Lock, sync
+
+__all__ = ["instrument", "traced"]
 
 COUNTERS = {
     "grants": "Grants to local users",
@@ -27,7 +30,7 @@ COUNTERS = {
 }
 
 
-def instrument(node: LockNode | sync.LockNode, meter: Meter | None = None) -> None:
+def instrument(node: peerlock.LockNode | sync.LockNode, meter: Meter | None = None) -> None:
     """Counters `peerlock.grants`, `.handed_over`, `.waited` and `.lost` of this node."""
     meter = meter or metrics.get_meter("peerlock")
     for name, text in COUNTERS.items():
@@ -36,7 +39,7 @@ def instrument(node: LockNode | sync.LockNode, meter: Meter | None = None) -> No
 
 
 def observer(
-    node: LockNode | sync.LockNode, name: str
+    node: peerlock.LockNode | sync.LockNode, name: str
 ) -> Callable[[CallbackOptions], Iterable[Observation]]:
     def observe(_: CallbackOptions) -> Iterable[Observation]:
         return [Observation(getattr(node.statistics(), name))]

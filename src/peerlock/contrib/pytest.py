@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ import pytest
 
 if TYPE_CHECKING:
     from peerlock.sync import LockNode
+
+__all__ = ["once_per_session", "peerlock_node"]
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +57,7 @@ def once_per_session(
     """
 
     def once(name: str, work: Callable[[], Any]) -> Any:
-        done = _peerlock_folder / f"{name.encode().hex()}.json"
+        done = _peerlock_folder / f"{sha256(name.encode()).hexdigest()}.json"
         with peerlock_node.lock(f"once:{name}"):
             if not done.exists():
                 text = json.dumps(work())

@@ -21,6 +21,8 @@ from peerlock.api.errors import ClusterError, Deadlock, Lost, NotHeld, UsageErro
 from peerlock.contrib.tooz_groups import ToozGroups, existing, member_of, plain
 from peerlock.membership.sqlite import SqliteEngine
 
+__all__ = ["PeerlockDriver"]
+
 T = TypeVar("T")
 
 

@@ -1,8 +1,8 @@
 """The same locks for trio, also for anyio on trio.
 
-async with peerlock.contrib.trio.join() as node:
-    async with node.lock("invoices") as grant:
-        await store.write(data, fence=grant.fence)
+    async with peerlock.contrib.trio.join() as node:
+        async with node.lock("invoices") as grant:
+            await store.write(data, fence=grant.fence)
 
 The node is one for threads, with a thread of its own.  A task that waits costs no thread:
 the node wakes it.  A task that is cancelled while it waits leaves no request behind.
@@ -148,7 +148,7 @@ class Lock(grants.Handle):
         await trio.lowlevel.checkpoint_if_cancelled()
         user = User(self._twin, trio.lowlevel.current_task())
         with self._guard:
-            taken = self._take(self._name, user)
+            taken = self._driver.take(self._name, user)
         if taken:
             await trio.lowlevel.cancel_shielded_checkpoint()
         else:

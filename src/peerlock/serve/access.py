@@ -167,7 +167,7 @@ class Gate:
             sockets = await listening_at(host or "127.0.0.1", port)
             return sockets, address(*sockets[0].getsockname()[:2])
         except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or "there is no host of that name"
+            reason = getattr(error, "strerror", None) or "the host name is unknown"
             raise UsageError(f"cannot listen at {self.where}: {reason}") from None
 
     def tidy(self) -> None:

@@ -56,6 +56,7 @@ from peerlock.serve.sessions import (
 )
 from peerlock.serve.users import ClaimUser
 
+ROOT = "/v1/"
 LONGEST_LABEL = 100  # characters
 PRECISION = 0.001  # seconds: an event loop may be early by as much
 SLEEP = 1.0  # seconds at most: the loop's clock stops while the machine is suspended
@@ -143,9 +144,9 @@ class Api:
         self.sessions.close_all()
 
     def _find(self, request: HttpRequest) -> tuple[Route, list[str]]:
-        root, version, *parts = request.path.split("/")[:7]
-        if (root, version) != ("", "v1") or not parts or parts[0] == "":
+        if not request.path.startswith(ROOT):
             raise Unknown("no such page: see /v1/openapi.json")
+        parts = request.path.removeprefix(ROOT).split("/")[:5]
         place, arguments = (parts[0], ""), [unquote(p, errors="strict") for p in parts[1:]]
         if len(parts) == 2:
             place = (parts[0], "*")
@@ -172,6 +173,8 @@ class Api:
             raise UsageError(f"ttl must be {LEAST_TTL:g} to {MOST_TTL:g} seconds")
         if len(wanted.label) > LONGEST_LABEL:
             raise UsageError(f"a label has at most {LONGEST_LABEL} characters")
+        if not wanted.label.isprintable():
+            raise UsageError(f"a label must be printable, got {wanted.label!r:.50}")
         visitor = request.visitor
         tied = is_local(visitor) if wanted.tied is None else wanted.tied
         session = self.sessions.open(wanted.ttl, wanted.label, visitor if tied else None)
@@ -258,8 +261,6 @@ class Api:
             if before is not None:
                 before.end()
             stream.send(event("session", of_session(session)))
-            if session.ended:  # before its stream could begin
-                self.tell(session, None)
 
         def closed(stream: Stream) -> None:
             if self._streams.get(session) is stream:

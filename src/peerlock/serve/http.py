@@ -13,9 +13,12 @@ may be open to many clients and must not take resources that the locks need.
  4. A known connection may be idle for IDLE seconds; one that a session is tied to, for as
     long as the session lives.
  5. A client that does not read what was sent is disconnected: after PATIENCE seconds, or
-    when more than BACKLOG bytes of a stream wait for it.  A stream has a sign of life every
-    BEAT seconds, so that the kernel finds out when the other end is gone.
- 6. One request is answered at a time.  At most HEAD bytes of the next are kept meanwhile.
+    when more than BACKLOG bytes of a stream wait for it, besides its first event, which has
+    everything as it is and may be long.  A stream has a sign of life every BEAT seconds, so
+    that the kernel finds out when the other end is gone.
+ 6. One request is answered at a time, and one in each turn of the loop.  At most HEAD bytes
+    of the next are kept meanwhile.  A client that sends many at once is not listened to
+    until it has read the answer to the last one.
  7. If the client disconnects, the answer to its request is no longer waited for.
 
 If the loop hangs, no request is answered, which is an answer, too.
@@ -198,10 +201,12 @@ class Visitor(asyncio.Protocol):
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD)
         self._asked: h11.Request | None = None  # what is being read, or answered
         self._busy = False  # answering it
+        self._rests = False  # before it answers the next, which is here already
         self._headers: Mapping[bytes, bytes] = {}
         self._body = b""
         self._answering: asyncio.Task[None] | None = None
         self._stream: Stream | None = None
+        self._backlog = 0  # bytes of the stream that may wait; known with its first event
         self._until = server.loop.time() + PATIENCE  # for its request
         self._reads_until = inf
         self._beat_at = inf
@@ -245,7 +250,8 @@ class Visitor(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=0)
+        # Paused as soon as anything waits.  With high=0, TLS would be, though nothing does.
+        self.transport.set_write_buffer_limits(high=1, low=0)
         if self not in self._server.strangers:  # it was replaced meanwhile
             self.transport.abort()
 
@@ -263,6 +269,8 @@ class Visitor(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._reads_until = inf
+        if self._rests:
+            self._server.loop.call_soon(self._go_on)
 
     def data_received(self, data: bytes) -> None:
         if self._until > (soon := self._server.loop.time() + PATIENCE) and self.is_idle:
@@ -274,7 +282,7 @@ class Visitor(asyncio.Protocol):
 
     def _read(self) -> None:
         assert self.transport is not None
-        while not self.transport.is_closing():
+        while not self._rests and not self.transport.is_closing():
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
@@ -347,7 +355,6 @@ class Visitor(asyncio.Protocol):
             self._begin_stream(given)
         else:
             self._reply(given)
-            self._read()
 
     def _failed(self, error: Exception) -> Response:
         """A fault of ours is for the log, not for the client."""
@@ -387,6 +394,21 @@ class Visitor(asyncio.Protocol):
             self.transport.close()
         elif self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
+            if self._http.trailing_data[0]:
+                self._rest()
+
+    def _rest(self) -> None:
+        assert self.transport is not None
+        self._rests = True
+        self.transport.pause_reading()
+        if self._reads_until == inf:  # the answer is on its way
+            self._server.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        assert self.transport is not None
+        self._rests = False
+        self.transport.resume_reading()
+        self._read()
 
     @property
     def _is_head(self) -> bool:
@@ -410,7 +432,8 @@ class Visitor(asyncio.Protocol):
         if self.transport.is_closing():
             return
         self._send(h11.Data(data=data))
-        if self.transport.get_write_buffer_size() > BACKLOG:
+        self._backlog = self._backlog or BACKLOG + len(data)
+        if self.transport.get_write_buffer_size() > self._backlog:
             self.abort()
 
     def end_stream(self) -> None:

@@ -12,7 +12,8 @@
  5. A claim is waiting, then held or refused; or busy, if the client did not want to wait.
     A claim that is held may be lost: then another process may hold the lock.  A claim that
     is refused, busy or lost stays until the client drops it, so that the client is told
-    even if its connection was broken meanwhile.
+    even if its connection was broken meanwhile.  A grant that comes after the client was
+    told that the lock is busy does not count: the host gives it back.
  6. A claim ends when the client drops it, and with its session; what it holds is released,
     and what it waits for is given up.  A key may be used again after that.
  7. The numbers of sessions and of claims are limited.
@@ -214,19 +215,18 @@ class Sessions:
             self._end(session, Ending.UNTIED)
 
     def held(self, claim: Claim, fence: int) -> None:
-        claim.fence = fence
-        self._settle(claim, ClaimPhase.HELD)
+        self._settle(claim, ClaimPhase.HELD, fence=fence)
 
     def refused(self, claim: Claim, reason: str) -> None:
-        claim.reason = reason
-        self._settle(claim, ClaimPhase.REFUSED)
+        self._settle(claim, ClaimPhase.REFUSED, reason=reason)
 
     def busy(self, claim: Claim) -> None:
         """Others hold it, or wait for it, and the client does not want to wait."""
         self._settle(claim, ClaimPhase.BUSY)
 
     def lost(self, claim: Claim) -> None:
-        self._settle(claim, ClaimPhase.LOST)
+        if claim.phase is ClaimPhase.HELD:
+            self._change(claim, ClaimPhase.LOST)
 
     @property
     def wake_at(self) -> float:
@@ -247,11 +247,17 @@ class Sessions:
 
     # Inside
 
-    def _settle(self, claim: Claim, phase: ClaimPhase) -> None:
-        if claim.session.claims.get(claim.key) is not claim:
-            return  # it was dropped meanwhile
-        claim.phase = phase
-        self._effects.tell(claim.session, claim)
+    def _settle(
+        self, claim: Claim, phase: ClaimPhase, fence: int = 0, reason: str = ""
+    ) -> None:
+        if not claim.is_settled:
+            claim.fence, claim.reason = fence, reason
+            self._change(claim, phase)
+
+    def _change(self, claim: Claim, phase: ClaimPhase) -> None:
+        if claim.session.claims.get(claim.key) is claim:  # it was not dropped meanwhile
+            claim.phase = phase
+            self._effects.tell(claim.session, claim)
 
     def _forget(self, claim: Claim) -> None:
         del claim.session.claims[claim.key]
