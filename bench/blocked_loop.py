@@ -22,7 +22,7 @@ from statistics import median
 import peerlock
 
 BLOCKED = 4.0  # seconds
-SETTLED = 0.2  # after so many seconds of it somebody else asks
+SETTLED = 0.2  # after this many seconds of it another process asks
 
 HOW = {"a blocking call": False, "a computation": True}
 

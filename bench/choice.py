@@ -5,6 +5,7 @@
 All processes of the cluster have joined.  Measured are grants per second
   alone    of one process that takes one lock again and again,
   crowd    of all on one lock, as it is used by default,
+  many     of all on 64 locks, each chosen at random,
   in turn  of all on one lock, without handing it on within a process,
 and for this last one the messages per grant; and the microseconds of a hand-off, from a
 release to the grant of another process that waits.  Semaphores have 3 permits.
@@ -22,7 +23,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from bench.crew import Crew, Member, Task, alone, alternate, contend, crew, hand_on
+from bench.crew import (
+    Crew,
+    Member,
+    Task,
+    alone,
+    alternate,
+    contend,
+    crew,
+    hand_on,
+    roam,
+)
 from bench.locks import progress, write
 from bench.rivals import peerlock_tasks
 from bench.servers import directory
@@ -35,6 +46,7 @@ PERMITS = 3
 COLUMNS = {
     "alone": ",.0f",
     "crowd": ",.0f",
+    "many": ",.0f",
     "in turn": ",.0f",
     "messages": ".2f",
     "hand-off": ",.0f",
@@ -98,6 +110,8 @@ def by_default(all_: Crew, algorithm: str, permits: int, seconds: float) -> Foun
     found = {"alone": sum(all_.run(seconds))}
     all_.tell_all(Order(algorithm, permits, contend))
     found["crowd"] = sum(all_.run(seconds)) / seconds
+    all_.tell_all(Order(algorithm, permits, roam))
+    found["many"] = sum(all_.run(seconds)) / seconds
     if not permits:
         all_.tell_all(Order(algorithm, permits, hand_on))
         found["hand-off"] = 1e6 * median(alternate(all_, seconds) or [nan])

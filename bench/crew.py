@@ -2,7 +2,7 @@
 
 Each connects, gets ready and says so; when all are, they are told when to begin and when
 to end, on the clock that the processes of a machine share.  Each says what it found, and
-stays until all have: that somebody leaves is no part of what is measured.
+stays until all have: leaving is not measured.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def hand_offs(members: list[list[Span]]) -> list[float]:
 
 
 async def hold(member: Member) -> None:
-    """And never let go: somebody kills us."""
+    """And never let go: we are killed."""
     async with entered(member.client.lock("left behind")):
         member.pipe.send("holding")
         await asyncio.sleep(PATIENCE)

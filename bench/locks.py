@@ -5,8 +5,8 @@
   a  one process takes and releases one lock again and again
   b  8 processes on one lock, nothing to do inside: grants in total, most against fewest
   c  from one process's release to the return of another's acquire, which was waiting,
-     beside the one-way time of a bare ping-pong over a Unix socket; whoever polls has just
-     done so when the lock is released
+     beside the one-way time of a bare ping-pong over a Unix socket; a process that
+     polls has just done so when the lock is released
   d  8 processes on 64 names at random
   e  from the SIGKILL of a holder to the grant of one that waits; rivals that learn of a
      death by time alone are given 2 s
@@ -48,7 +48,7 @@ from bench.servers import SERVERS, NotHere
 
 CROWD = 8
 TTL = 2.0
-WAITS = 0.1  # how long somebody has been waiting when a holder is killed
+WAITS = 0.1  # how long a process has been waiting when a holder is killed
 
 PING_PONG = next(iter(GAMES))
 
@@ -249,7 +249,7 @@ def version_of(package: str) -> str:
 
 
 def lined_up(stack: ExitStack) -> tuple[list[tuple[Rival, str]], dict[str, str]]:
-    """Who can be measured, and at which address; and what is missing for the others."""
+    """What can be measured, and at which address; and what is missing for the others."""
     addresses: dict[str, str] = {}
     here, missing = [], {}
     for rival in RIVALS:

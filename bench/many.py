@@ -18,11 +18,11 @@ and beside PostgreSQL's advisory locks.
 What it costs that members come and go is measured by bench.scale.
 
 peerlock: TCP with mutual TLS, members kept by etcd, or by PostgreSQL.  etcd: its lock
-service under a lease,
-over its JSON gateway, one connection that stays; a bare read that way is given, too, as
-what any request costs there at least.  Both with one etcd server and with three, as their
-package sets them up: every change is on disk before it is answered.  PostgreSQL: advisory
-locks of a session, over one connection that stays, from psycopg; one server.
+service under a lease, over its JSON gateway, one connection that stays; a bare read that
+way is given, too, as what any request costs there at least.  Both with one etcd server and
+with three, as their package sets them up: every change is on disk before it is answered.
+PostgreSQL: advisory locks of a session, over one connection that stays, from psycopg; one
+server.
 
 In b and c there is also a bare byte over a Unix socket, one way, between two processes that
 have slept for as long: nothing can be handed over faster on that machine.
@@ -59,7 +59,7 @@ from peerlock.runtime.certificates import issue, new_authority
 HOST = "127.0.0.1"
 LEASE = 2.0
 LONG = 60.0
-WAITS = 0.3  # how long somebody has been waiting when a holder is killed
+WAITS = 0.3  # how long a process has been waiting when a holder is killed
 AIM = 10  # times etcd's lock
 
 Values = dict[str, float]
@@ -110,7 +110,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-# Who is measured: an address is "URL CERTIFICATES"
+# What is measured: an address is "URL CERTIFICATES"
 
 
 @asynccontextmanager
@@ -211,7 +211,7 @@ class Measure(NamedTuple):
     columns: dict[str, str]  # what is measured, and how it is written
     run: Callable[[Rival, float], Values]
     more_is_better: bool = False
-    waits: float = 0.0  # how long somebody has waited for a hand-off
+    waits: float = 0.0  # how long a process has waited for a hand-over
 
 
 MEASURES = {

@@ -27,7 +27,7 @@ from peerlock.node.wire import Batch
 
 PROCESSES = 8
 NAMES = 64
-RESERVED = 1 << 20  # fences for as many grants as anybody counts
+RESERVED = 1 << 20  # fences for as many grants as are counted
 
 LOCKS = tuple(entry.name for entry in CATALOGUE if "lock" in entry.serves)
 

@@ -1,4 +1,4 @@
-"""Who is measured: peerlock, and what people use instead, each behind one small interface.
+"""What is measured: peerlock, and what people use instead, each behind one small interface.
 
 To connect is to enter a session; it gives locks by name, to be entered and left by `with`
 or, for those who live in asyncio, by `async with`.
@@ -71,7 +71,7 @@ def peerlock_threads(address: str, ttl: float) -> Iterator[peerlock.sync.LockNod
 
 @contextmanager
 def redis_py(address: str, ttl: float, sleep: float = 0.1) -> Iterator[Client]:
-    """Who waits asks again after each `sleep`; a tenth of a second unless told."""
+    """A waiter asks again after each `sleep`; a tenth of a second unless given."""
     import redis
 
     with redis.Redis.from_url(address) as client:

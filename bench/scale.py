@@ -11,7 +11,8 @@ On one machine, members kept in files:
   d  one more joins and gets its first grant: 300 members against 2
   e  from the SIGKILL of a holder to the next grant: 300 members against 2
   f  two hand a name to and fro while another holds 100,000 names, and bystanders join,
-     leave and are killed once a second: the longest gap in each second
+     leave and are killed once a second: the longest gap in each second, against the gap of
+     a bare ping-pong between two processes, with the same pauses, in the same seconds
   g  10, 50 and 100 processes that are started at once, until all have had a lock once
   h  sixty `peerlock lock job-N -- true` at once, against sixty times at once
      `from peerlock import join`, which loads the library, and `import peerlock`
@@ -20,10 +21,10 @@ On one machine, members kept in files:
      held, the resident memory of the whole process (the same, and the holder and the
      program's lock object)
   m  a million names held in one process, which is their home: its resident memory; and two
-     others that hand a name to and fro while bystanders come and go, as in f; it
-     takes long, and runs only if it is asked for
+     others that hand a name to and fro while bystanders come and go, as in f
 Over TCP with mutual TLS, members kept by etcd:
-  i  100 members, some join and leave: the longest wait of two that hand a name to and fro
+  i  100 members, some join and leave: the longest gap of two that hand a name to and fro,
+     in each second, against a ping-pong as in f
   j  one more joins and gets its first grant: 100 members against 2
   k  100 idle members: the processor time of all together, in cores
 
@@ -38,6 +39,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -79,6 +81,7 @@ CHILDREN = multiprocessing.get_context("fork")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 120.0  # seconds
 LEASE = 10.0
+PAUSE = 0.0005  # between two acquires
 
 
 class Where(NamedTuple):
@@ -115,6 +118,7 @@ def live(where: Where, orders: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with where.join() as node:
         held: dict[str, Any] = {}
+        kept: list[Any] = []  # for good
         orders.send(time.monotonic())
         while (order := orders.recv())[0] != "leave":
             what, *words = order
@@ -126,7 +130,7 @@ def live(where: Where, orders: Connection) -> None:
                 orders.send(began)
                 continue
             elif what == "hold":
-                held |= {f"held-{i}": taken(node, f"held-{i}") for i in range(*words)}
+                kept += [taken(node, f"held-{i}") for i in range(*words)]
             elif what == "hand on":
                 orders.send(handed_on(node, *words))
                 continue
@@ -146,7 +150,7 @@ def handed_on(node: Any, name: str, seconds: float) -> list[float]:
     while time.monotonic() < end:
         with lock:
             granted.append(time.monotonic())
-        time.sleep(0.0005)
+        time.sleep(PAUSE)
     return granted
 
 
@@ -334,34 +338,68 @@ def gaps(granted: list[float]) -> list[float]:
     return list(longest.values())
 
 
-def disturbed(where: Where, a: Member, b: Member, seconds: float) -> list[float]:
-    """Grants of two that hand a name on while others join, leave and are killed."""
-    for member in (a, b):
-        member.order("hand on", "x", seconds)
-    end, turn = time.monotonic() + seconds - 1.0, count()
-    while time.monotonic() < end:
-        began = time.monotonic()
-        passer_by = Member(where)
-        passer_by.done()
-        passer_by.do("take", f"own-{began}")
-        passer_by.kill() if next(turn) % 2 else passer_by.leave()
-        time.sleep(max(0.0, began + 1.0 - time.monotonic()))
-    return [*a.done(), *b.done()]
+def disturbed(where: Where, a: Member, b: Member, seconds: float) -> Beside:
+    """Two hand a name on while others join, leave and are killed."""
+    with ping_pong(seconds) as players:
+        for member in (a, b):
+            member.order("hand on", "x", seconds)
+        end, turn = time.monotonic() + seconds - 1.0, count()
+        while time.monotonic() < end:
+            began = time.monotonic()
+            passer_by = Member(where)
+            passer_by.done()
+            passer_by.do("take", f"own-{began}")
+            passer_by.kill() if next(turn) % 2 else passer_by.leave()
+            time.sleep(max(0.0, began + 1.0 - time.monotonic()))
+        granted, played = (
+            [*a.done(), *b.done()],
+            [t for pipe in players for t in pipe.recv()],
+        )
+    return Beside(gaps(granted)[1:-1], gaps(played)[1:-1])
 
 
-def undisturbed(a: Member, b: Member, seconds: float) -> list[float]:
-    for member in (a, b):
-        member.order("hand on", "x", seconds)
-    return [*a.done(), *b.done()]
+class Beside(NamedTuple):
+    """Gaps of the two that hand a name on, and of the ping-pong beside them."""
+
+    handed: list[float]
+    played: list[float]
+
+    def rows(self, what: str, aim: str) -> Iterator[Row]:
+        for name, pick in (("99th percentile", most), ("median", median)):
+            figure, floor = pick(self.handed) * 1e3, pick(self.played) * 1e3
+            yield Row(f"{what}: {name}", figure, "ms", floor, aim)
 
 
-def gap_rows(
-    letter: str, what: str, quiet: list[float], busy: list[float], aim: str
-) -> Any:
-    before, after = gaps(quiet)[1:-1], gaps(busy)[1:-1]
-    for name, pick in (("99th percentile", most), ("median", median)):
-        text = f"{letter}  {what}: {name}"
-        yield Row(text, pick(after) * 1e3, "ms", pick(before) * 1e3, aim)
+@contextmanager
+def ping_pong(seconds: float) -> Iterator[list[Connection]]:
+    """Two processes that pass a byte to and fro; the pipes tell when they had it."""
+    ends, processes, pipes = socket.socketpair(), [], []
+    ends[0].send(b".")  # to the second one
+    for end in ends:
+        pipe, theirs = CHILDREN.Pipe()
+        processes.append(
+            CHILDREN.Process(target=play, args=(end, theirs, seconds), daemon=True)
+        )
+        processes[-1].start()
+        pipes.append(pipe)
+    try:
+        yield pipes
+    finally:
+        for process, end in zip(processes, ends, strict=True):
+            process.join(PATIENCE)
+            end.close()
+
+
+def play(ball: socket.socket, told: Connection, seconds: float) -> None:
+    had, end = [], time.monotonic() + seconds
+    ball.settimeout(1.0)
+    with suppress(TimeoutError):  # the other one has ended
+        while time.monotonic() < end:
+            ball.recv(1)
+            had.append(time.monotonic())
+            time.sleep(PAUSE)
+            ball.send(b".")
+    told.send(had)
 
 
 def most(values: list[float]) -> float:
@@ -371,11 +409,8 @@ def most(values: list[float]) -> float:
 def many_names_held(rounds: int) -> Iterator[Row]:
     with on_one_machine() as where, members(where, 3) as (a, b, holder):
         holder.do("hold", 0, 1_000 if rounds < 20 else 100_000)
-        quiet = undisturbed(a, b, 10.0)
-        busy = disturbed(where, a, b, 30.0)
-    yield from gap_rows(
-        "f", "longest gap in a second, 100,000 held", quiet, busy, "≤ 20 ms"
-    )
+        beside = disturbed(where, a, b, 30.0)
+    yield from beside.rows("f  longest gap in a second, 100,000 held", "≤ 20 ms")
 
 
 def bytes_for_a_name(rounds: int) -> Iterator[Row]:
@@ -420,11 +455,10 @@ def a_million_names_held(rounds: int) -> Iterator[Row]:
     with on_one_machine() as where, members(where, 3) as (holder, a, b):
         hold(holder, 0, names)
         size = megabytes(holder.pid)
-        quiet = undisturbed(a, b, 10.0)
-        busy = disturbed(where, a, b, 30.0)
+        beside = disturbed(where, a, b, 30.0)
     yield Row(f"m  {names:,} names held in one process", size, "MB", nan, "≤ 1,600")
-    what = f"longest gap in a second, {names:,} held by another"
-    yield from gap_rows("m", what, quiet, busy, "≤ 20 ms")
+    what = f"m  longest gap in a second, {names:,} held by another"
+    yield from beside.rows(what, "≤ 20 ms")
 
 
 def at_once(rounds: int) -> Iterator[Row]:
@@ -502,11 +536,10 @@ def over_etcd(rounds: int) -> Iterator[Row]:
                 )
                 if where is many:
                     a, b, *_ = all_of_them
-                    quiet = undisturbed(a, b, 10.0)
-                    busy = disturbed(where, a, b, 20.0)
+                    beside = disturbed(where, a, b, 30.0)
         cores = idle(Where(f"etcd://{server}/idle", str(certificates)), 100, 10.0)
-    what = "100 members, some come and go: longest gap in a second"
-    yield from gap_rows("i", what, quiet, busy, "≤ 10 ms")
+    what = "i  100 members, some come and go: longest gap in a second"
+    yield from beside.rows(what, "≤ 10 ms")
     what = "j  joined and first grant over etcd, 100 members against 2"
     yield Row(what, joined[1] * 1e3, "ms", joined[0] * 1e3, "≤ 3 ×")
     yield Row("k  100 idle members over etcd, all together", cores, "cores", nan, "≤ 0.1")
@@ -536,7 +569,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds, no figures to quote"
     )
-    parser.add_argument("--only", default="abcdefghijkl", help="which rows, such as acd")
+    parser.add_argument("--only", default="abcdefghijklm", help="which rows, such as acd")
     parser.add_argument("--json", type=argparse.FileType("w"), help="write all rows there")
     options = parser.parse_args()
     rounds = 5 if options.quick else 40

@@ -154,7 +154,7 @@ def speaks_sql(address: str) -> bool:
 
 
 def unprivileged() -> str | None:
-    """Who is to run what root must not; None if we are not root."""
+    """The user that runs what root must not; None if we are not root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):

@@ -7,21 +7,10 @@ All rivals run in turn, again and again, in one process, so that a noisy machine
 for all of them; what counts are the ratios.  The yardsticks: a bare heapq loop that
 passes 100 messages round a ring of ten, and SimPy doing the same with its stores.
 
-Where an event's time goes, in microseconds, by `--parts` on a busy machine on which the
-heapq ring took 0.80:
+`--parts` says where an event's time goes.  The signals that it samples by are handled at
+calls and at the ends of loops, so short functions take the blame for their callers.
 
-                                        ricart-agrawala   naimi-trehel
-    the loop: pop, fence, dispatch            0.38            0.19
-    sending: count, draw, push                0.37            0.32
-    the algorithm and its messages            0.35            0.37
-    user, load, judge, statistics, else       0.12            0.61
-    in all                                    1.22            1.49
-
-So the ratio to the ring is about 0.6 and 0.5.  Naimi-Trehel has an entry for every six
-events, and each entry is judged and measured.  A prototype that had all of this in one
-function, without the checks that these two runs do not need, came to 0.66 to 0.69 and 0.72
-to 0.75 (best of seven each).  Sorted batches in place of the heap gave it 0.68 to 0.77 and
-0.61 to 0.67.
+`make bench-compiled` measures the simulator as a compiled wheel has it.
 """
 
 from __future__ import annotations
@@ -44,8 +33,10 @@ from typing import Any
 import simpy
 
 from peerlock.cli.start import collect_garbage_rarely
+from peerlock.simulator import simulation
 from peerlock.simulator.load import Heavy
-from peerlock.simulator.simulation import Scenario, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import simulate
 
 EVENTS = 300_000
 SAMPLE, SAMPLED = 0.001, 3.0  # seconds between two samples, and of all
@@ -113,6 +104,11 @@ RIVALS: dict[str, Callable[[], int]] = {
     "ricart-agrawala, 25 nodes": simulated("ricart-agrawala", 25, 6000),
     "naimi-trehel, 100 nodes": simulated("naimi-trehel", 100, 50_000),
 }
+
+
+def pure() -> bool:
+    """Or has it been compiled?  See hatch_build.py."""
+    return str(simulation.__file__).endswith(".py")
 
 
 def rates(repeats: int) -> dict[str, list[float]]:
@@ -200,6 +196,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({"events_per_second": found, "naimi_trehel": sizes}, indent=2))
         return
+    print("The simulator is", "pure Python" if pure() else "compiled")
     print(
         f"{'':28}{'events/s, median':>17}{'lowest':>12}{'highest':>12}  of heapq  of SimPy"
     )

@@ -95,7 +95,7 @@ def soak(first: int, seeds: int, totals: Totals, place: Place) -> None:
 
 
 def interrupt_once(*_: object) -> None:
-    """timeout(1) sends two signals, and whoever is impatient, too."""
+    """timeout(1) sends two signals, and an impatient user may, too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -89,7 +89,7 @@ MAKERS: dict[Any, Callable[[Source], Any]] = {
 
 
 def forged_batch(source: Source, to: int, view: int, first: int) -> Batch:
-    """In its place in the order of batches, so that somebody looks at it."""
+    """In its place in the order of batches, so that it is looked at."""
     odd = source.byte()
     messages = tuple(forged_in(source, view) for _ in range(1 + source.byte() % 4))
     batch = Batch(to, view, first, 0, 0, 0, messages)

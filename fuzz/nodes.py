@@ -46,7 +46,7 @@ DEMANDS = [demand()] * 8 + [demand("", 0, True)] * 8 + [demand("", 3)] * 4 + LOC
 
 
 class User(Waiter):
-    """Somebody local, who remembers what it was told."""
+    """A local user, which remembers its notifications."""
 
     def __init__(self, wanted: Demand, site: Site, name: str) -> None:
         super().__init__(wanted)

@@ -55,7 +55,7 @@ class Source:
         return byte % 16 - 2 if byte < 224 else EDGES[byte % len(EDGES)]
 
     def some(self, hint: Any) -> Any:
-        """A value of a type; text is up to whoever asks."""
+        """A value of a type; text is up to the caller."""
         if hint is bool:
             return bool(self.byte() & 1)
         if hint is int:

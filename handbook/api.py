@@ -6,12 +6,22 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from types import FunctionType
+from inspect import Parameter
+from types import FunctionType, ModuleType
 from typing import Any
 
 import peerlock
 import peerlock.checker
+import peerlock.contrib.asgi
+import peerlock.contrib.dogpile
+import peerlock.contrib.opentelemetry
+import peerlock.contrib.pytest
+import peerlock.contrib.tooz
+import peerlock.contrib.trio
+import peerlock.membership
+import peerlock.playground
 import peerlock.simulator
+import peerlock.testing
 import peerlock.traces
 from handbook.book import Book
 from handbook.markdown import code
@@ -59,6 +69,26 @@ write(counterexample(check("maekawa-1985")), "wrong.svg")
 lines of a trace.
 """
 
+BESIDE = """\
+# Integrations and engines in Python
+
+Modules that are imported by name. Those of `peerlock.contrib` need the package that they
+are for; the [recipes](recipes.md) show them at work. [Engines for other
+services](engines.md) explains the rules that an engine must keep.
+"""
+
+LAB_MODULES = (peerlock.simulator, peerlock.checker, peerlock.traces, peerlock.playground)
+BESIDE_MODULES = (
+    peerlock.contrib.asgi,
+    peerlock.contrib.dogpile,
+    peerlock.contrib.opentelemetry,
+    peerlock.contrib.pytest,
+    peerlock.contrib.tooz,
+    peerlock.contrib.trio,
+    peerlock.membership,
+    peerlock.testing,
+)
+
 # The classes of both faces, and what users may use of each, in this order.
 SURFACE = {
     "LockNode": (
@@ -86,6 +116,14 @@ SURFACE = {
     "Grant": ("name", "fence", "is_lost", "lost", "release"),
 }
 
+# Of classes with the interface of another package, or with tests: what users write or set.
+OWN = {
+    "EngineSuite": ("engine", "lease", "slack", "patience"),
+    "PeerlockDriver": (),
+    "PeerlockProxy": (),
+    "traced": (),
+}
+
 # Public by name only: these connect the parts of peerlock.  A test looks for each of them.
 INTERNAL = {
     "arrivals",
@@ -93,16 +131,19 @@ INTERNAL = {
     "faultless",
     "idle_time",
     "left",
-    "must_make_sense",
     "of",
     "quiet",
     "separates",
     "start",
+    "validate",
     "wishes",
 }
 
+STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+
 # For what has no docstring or comment of its own.
 WORDS = {
+    "MemberId": "The number of a member, an `int`.",
     "FORMATS": "The endings of file names that `draw` and `write` know.",
 }
 
@@ -124,26 +165,26 @@ def write(book: Book) -> None:
         *map(error, errors()),
     ]
     book.pages["api.md"] = "\n\n".join(parts) + "\n"
-    book.pages["lab.md"] = "\n\n".join(lab()) + "\n"
+    book.pages["lab.md"] = "\n\n".join([LAB, *modules(LAB_MODULES)]) + "\n"
+    book.pages["modules.md"] = "\n\n".join([BESIDE, *modules(BESIDE_MODULES)]) + "\n"
 
 
-def lab() -> Iterator[str]:
-    """What the modules of the lab export, each under the docstring of its module."""
-    yield LAB
-    for module in (peerlock.simulator, peerlock.checker, peerlock.traces):
+def modules(which: Iterable[ModuleType]) -> Iterator[str]:
+    """What they export, each under the docstring of its module."""
+    for module in which:
         title, _, rest = inspect.cleandoc(module.__doc__ or "").partition("\n\n")
         yield f"## {module.__name__}\n\n{title}\n\n{rest}"
         yield within(module.__name__)
         for name in module.__all__:
-            found = getattr(module, name)
-            if isinstance(found, FunctionType):
-                yield function(found)
-            elif inspect.isclass(found) and issubclass(found, BaseException):
-                yield error(found)
-            elif inspect.isclass(found):
-                yield describe(found)
-            else:
-                yield directive("data", name, WORDS[name])
+            yield exported(name, getattr(module, name))
+
+
+def exported(name: str, found: Any) -> str:
+    if isinstance(found, FunctionType):
+        return function(found)
+    if not inspect.isclass(found) or found is int:
+        return directive("data", name, WORDS.get(name) or words(found))
+    return error(found) if issubclass(found, BaseException) else describe(found)
 
 
 def within(module: str) -> str:
@@ -176,7 +217,7 @@ def function(found: Any) -> str:
 
 def error(kind: type[BaseException]) -> str:
     base = kind.__mro__[1].__name__
-    content = f"{words(kind)} It is a `{base}`."
+    content = f"{words(kind)} Its base is `{base}`."
     return directive("exception", kind.__name__, content)
 
 
@@ -187,10 +228,11 @@ def describe(kind: type) -> str:
 
 
 def public(kind: type) -> list[str]:
-    """Of a lock, what SURFACE lists; of a class of the lab, all but what is internal."""
+    """What SURFACE or OWN lists; of any other class, all but what is internal."""
     names = own_names(kind)
-    if kind.__name__ in SURFACE:
-        return [name for name in SURFACE[kind.__name__] if name in names]
+    chosen = SURFACE | OWN
+    if kind.__name__ in chosen:
+        return [name for name in chosen[kind.__name__] if name in names]
     return [name for name in names if name not in INTERNAL]
 
 
@@ -222,7 +264,8 @@ def member(kind: type, name: str) -> str:
 def annotation(kind: type, name: str) -> str | None:
     """As it is written; None for a member of an enumeration."""
     found = (vars(c).get("__annotations__", {}).get(name) for c in kind.__mro__)
-    return next(filter(None, found), None)
+    written = next(filter(None, found), None)
+    return getattr(written, "__forward_arg__", written)  # a named tuple has wrapped it
 
 
 def comment(kind: type, name: str) -> str:
@@ -253,7 +296,7 @@ def marked(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
             named = True
             yield "*"
         default = "" if p.default is p.empty else f" = {short(p.default)}"
-        yield f"{p.name}: {p.annotation}{default}"
+        yield f"{STARS.get(p.kind, '')}{p.name}: {p.annotation}{default}"
 
 
 def short(value: object) -> str:

@@ -15,7 +15,8 @@ from peerlock.lab.compare import compare
 from peerlock.lab.executor import HERE, Place, in_order
 from peerlock.simulator.experiment import Experiment, Result
 from peerlock.simulator.load import Heavy, LoadRun
-from peerlock.simulator.simulation import Scenario, Simulation, empty_trace
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import Simulation, empty_trace
 from peerlock.traces.trace import Kind
 
 SIZES = (4, 9, 16, 25, 49)

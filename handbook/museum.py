@@ -30,7 +30,7 @@ node happens to request; *overtaking*, every node enters, but without a bound on
 others enter before it.
 """
 
-SURVEY = "As Velazquez's survey of 1993 tells them"
+SURVEY = "As Velazquez's survey of 1993 describes them"
 ON_PURPOSE = "Broken on purpose"
 WORDS = {
     SURVEY: """\

@@ -17,7 +17,8 @@ from peerlock.checker.report import Verdict
 from peerlock.checker.search import Limits
 from peerlock.cli.main import cli
 from peerlock.cli.simulate import scenario_from
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
 from peerlock.simulator.transcript import play
 from peerlock.traces.trace import Trace
 
@@ -62,6 +63,7 @@ SPECIAL = {
     "srimani-reddy": "-n 4 --permits 2 --schedule 2@0,4@0.5,3@1",
     "token-ring": "-n 5 --schedule 2@0,4@0.5,3@1",
     "weighted-majority": "-n 4 --schedule 2@0,4@0.5",
+    "weighted-majority-spare": "-n 4 --schedule 2@0,4@0.5",
 }
 
 

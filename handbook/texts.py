@@ -51,7 +51,7 @@ NEXT = """\
   every algorithm.
 - *Which nodes must a node ask?* [Quorum systems](quorums.md), drawn and measured.
 - *I have an algorithm of my own.* [Check, draw, compare and run it](own-algorithm.md);
-  [the lab in Python](lab.md).
+  [the lab in Python](lab.md). *An engine, or an integration?* [Their modules](modules.md).
 - *How is it built?* [The architecture](architecture.md). *What does that word mean?*
   [The glossary](glossary.md).
 """
@@ -85,7 +85,7 @@ def parted(readme: str) -> tuple[str, str]:
 def contents(documents: set[str]) -> Iterator[str]:
     """The table of contents, for the margin."""
     others = sorted(documents - {*USE, *ALGORITHMS, *FOUND, *BEHIND})
-    yield listed([*USE, "alternatives", *others, "commands", "api"], "Use it")
+    yield listed([*USE, "alternatives", *others, "commands", "api", "modules"], "Use it")
     yield listed([f"recipes/{path.stem}" for path in RECIPES], "Recipes")
     kinds = ["compare", "permission", "token", "several", "quorums"]
     yield listed([*kinds, *ALGORITHMS, "lab"], "The algorithms")
