@@ -10,7 +10,7 @@ EXTRAS := cli,dask,dogpile,etcd,fast,lab,opentelemetry,postgres,pytest,serve,tls
 # The tests start Python some thousand times: its bytecode is kept, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-start bench-locks bench-many bench-scale fuzz check-all docs \
+.PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-compiled bench-start bench-locks bench-many bench-scale fuzz check-all docs \
     index lab test-lab reproduce soak chaos clean
 
 demo: .venv/ready
@@ -31,7 +31,7 @@ test: .venv/ready
 test-quick: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' --quick
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not slow' --quick
 
 # The tests that take several seconds each: tests/slow.py.
 test-slow: .venv/ready
@@ -49,6 +49,13 @@ mutants: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m bench.simulator
 	$(BIN)/python -m bench.checker
+
+# The simulator as a wheel has it that was built with HATCH_BUILD_HOOK_ENABLE_CUSTOM=true.
+bench-compiled: .venv/ready
+	rm -rf out/compiled
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m hatchling build -t wheel -d out/compiled
+	$(BIN)/python -m zipfile -e out/compiled/*.whl out/compiled
+	PYTHONPATH=out/compiled $(BIN)/python -m bench.simulator
 
 # How long imports and commands take to start, beside bare Python.
 bench-start: .venv/ready
@@ -94,10 +101,12 @@ test-lab: lab
 index: .venv/ready
 	$(BIN)/python -m handbook.index
 
-# The papers' tables, figures and bounds beside ours: out/reproduce, a few minutes.
+# The papers' tables, figures and bounds beside ours, a few minutes: docs/reproduced.md and
+# docs/reproduced are copies of what is written to out/reproduce.
 reproduce: .venv/ready
 	mkdir -p out/reproduce
-	$(BIN)/peerlock reproduce --plot out/reproduce --markdown out/reproduce/reproduced.md
+	$(BIN)/peerlock reproduce --plot out/reproduce/reproduced \
+	    --markdown out/reproduce/reproduced.md
 
 # Whole nodes under faults, a run for each seed; then real processes, killed and stopped:
 # make soak SEEDS=100000 SECONDS=3600

@@ -40,7 +40,7 @@ UNHURRIED = [HealthCheck.too_slow]
 settings.register_profile("unhurried", deadline=None, suppress_health_check=UNHURRIED)
 settings.load_profile("unhurried")
 
-# Who is started in the background ignores Ctrl-C, and so would all that the tests start.
+# A process in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -4,10 +4,10 @@
  *     ./hold /run/peerlock.sock invoices sh -c 'echo fence $PEERLOCK_FENCE'
  *
  * One connection is used for everything, and the session is tied to it: if this program
- * dies, the lock is released at once.  The command is killed if the lock is lost, and on
- * Linux if this program dies.
+ * dies, the lock is released at once.  The command is killed if the lock is lost, if the
+ * server does not answer in time, and on Linux if this program dies.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,12 +17,22 @@
 #include <sys/prctl.h>
 #endif
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { TTL = 10, FAILED = 69, LOST = 75 };
+#ifndef TTL
+#define TTL 10 /* seconds */
+#endif
+#ifdef CLOCK_BOOTTIME /* which goes on while the machine is suspended */
+#define CLOCK CLOCK_BOOTTIME
+#else
+#define CLOCK CLOCK_MONOTONIC
+#endif
+
+enum { FAILED = 69, LOST = 75 };
 
 static int server;
 static char said[65536]; /* the last answer, head and body */
@@ -44,7 +54,7 @@ static void dial(const char *path)
         fail(strerror(errno));
 }
 
-/* Send a request and read the answer; returns its status, or 0 if the server is gone. */
+/* Send a request and read the answer; returns its status, or 0 if the server is gone, or too slow. */
 static int ask(const char *method, const char *path, const char *body)
 {
     char request[8192];
@@ -108,15 +118,19 @@ static int stop(pid_t command)
     return LOST;
 }
 
-/* To ask for the lock's state renews the session. */
+/* To ask for the lock's state renews the session: after a third of its time to live, and
+ * the answer is waited for as long again. */
 static int supervise(pid_t command, const char *lock)
 {
     const struct timespec tick = {.tv_nsec = 20000000};
+    const struct timeval third = {.tv_sec = TTL / 3, .tv_usec = TTL % 3 * 333333};
     time_t next = 0;
     int status;
+    setsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &third, sizeof third);
+    setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &third, sizeof third);
     while (waitpid(command, &status, WNOHANG) == 0) {
         struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        clock_gettime(CLOCK, &now);
         if (now.tv_sec >= next) {
             if (ask("GET", lock, "") != 200)
                 return stop(command);

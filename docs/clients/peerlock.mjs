@@ -4,7 +4,8 @@
 //   await session.hold("invoices", async ({fence, signal}) => { … });
 //   await session.close();
 //
-// `signal` is aborted when the lock is lost: pass it to whatever can be cancelled.
+// `signal` is aborted when the lock is lost, also if the server does not answer any more:
+// pass it to whatever can be cancelled.
 
 import http from "node:http";
 import https from "node:https";
@@ -12,13 +13,17 @@ import {setTimeout as pause} from "node:timers/promises";
 
 const AGAIN = 100;  // milliseconds before a request is repeated whose connection broke
 
+// In milliseconds.  The first may be set; the second may stand still while the machine is
+// suspended: a deadline has passed when it has on either.
+const clocks = () => [Date.now(), performance.now()];
+
 export class Lost extends Error {}
 
 export class Refused extends Error {}
 
 export class Session {
-  #where; #headers; #agent; #secure; #tls; #id; #renewing;
-  #deadline;  // in milliseconds; we count from before a request was sent
+  #where; #headers; #agent; #secure; #tls; #id; #renewing; #watching;
+  #deadline;  // on both clocks; we count from before a request was sent
   #grants = new Map();
   ended = null;  // why
 
@@ -36,6 +41,7 @@ export class Session {
     session.#agent = new transport.Agent({keepAlive: true});
     await session.#listen("POST", "/v1/sessions", {ttl, label});
     session.#renewing = setInterval(() => session.#renew(), 1000 * ttl / 3);
+    session.#watching = setInterval(() => session.#watch(), Math.min(100, 100 * ttl));
     return session;
   }
 
@@ -89,18 +95,27 @@ export class Session {
     if (this.ended) return;
     this.ended = why;
     clearInterval(this.#renewing);
+    clearInterval(this.#watching);
     this.#agent.destroy();
     this.stream?.destroy();
     for (const grant of this.#grants.values()) grant.abort.abort(new Lost(why));
   }
 
   async #renew() {
-    try {
-      const {status} = await this.#ask("POST", `/v1/sessions/${this.#id}/renew`);
-      if (status === 404) this.#end("the session has expired");
-    } catch {
-      if (Date.now() > this.#deadline) this.#end("the server does not answer");
-    }
+    const answer = this.#ask("POST", `/v1/sessions/${this.#id}/renew`);
+    const {status} = await answer.catch(() => ({}));  // the next one may be answered
+    if (status === 404) this.#end("the session has expired");
+  }
+
+  // A request that is never answered does not fail: so the deadline is watched.
+  #watch() {
+    const now = clocks();
+    if (now.some((time, i) => time > this.#deadline[i])) this.#end("the server does not answer");
+  }
+
+  // A tenth of the time to live is left for the work to stop.
+  #answered(sent) {
+    this.#deadline = sent.map(time => time + 900 * this.ttl);
   }
 
   // The same request until it is answered: it has kept its place in the queue.
@@ -114,7 +129,6 @@ export class Session {
         throw new Lost(answer.value.error);
       } catch (error) {
         if (error instanceof Lost) throw error;
-        if (Date.now() > this.#deadline) this.#end("the server does not answer");
         await pause(AGAIN);
       }
     }
@@ -133,12 +147,12 @@ export class Session {
 
   #ask(method, path, body) {
     return new Promise((resolve, reject) => {
-      const sent = Date.now();
+      const sent = clocks();
       this.#request(method, path, body, {}, response => {
         let text = "";
         response.setEncoding("utf8").on("data", more => { text += more; });
         response.on("error", reject).on("end", () => {
-          if (response.statusCode < 400) this.#deadline = sent + 1000 * this.ttl;
+          if (response.statusCode < 400) this.#answered(sent);
           resolve({status: response.statusCode, value: JSON.parse(text)});
         });
       }, reject);
@@ -148,22 +162,23 @@ export class Session {
   // Open the stream of events; resolves when it has begun.
   #listen(method, path, body) {
     return new Promise((resolve, reject) => {
-      const sent = Date.now();
+      const sent = clocks();
       this.#request(method, path, body, {Accept: "text/event-stream"}, stream => {
         if (stream.statusCode !== 200) {
           stream.resume();
           reject(new Refused(`the server answers ${stream.statusCode}`));
           return;
         }
-        this.#deadline = sent + 1000 * this.ttl;
+        this.#answered(sent);
         this.stream = stream;
-        let text = "";
+        let text = "", broken = reject;
+        const begun = () => { broken = () => this.#broken(); resolve(); };
         stream.setEncoding("utf8").on("data", more => {
           const events = (text + more).split("\n\n");
           text = events.pop();
-          for (const event of events) this.#hear(event, resolve);
+          for (const event of events) this.#hear(event, begun);
         });
-        stream.on("error", () => {}).on("close", () => this.#broken());
+        stream.on("error", () => {}).on("close", () => broken(new Error("it broke")));
       }, reject);
     });
   }
@@ -191,7 +206,6 @@ export class Session {
   async #broken() {
     if (this.#where.socketPath) this.#end("the server has ended");
     while (!this.ended) {
-      if (Date.now() > this.#deadline) return this.#end("the server does not answer");
       try {
         return await this.#listen("GET", `/v1/sessions/${this.#id}/events`);
       } catch (error) {

@@ -207,7 +207,7 @@ def area(host: str, below: list[int], above: list[int], top: int, most: int) -> 
 
 
 def draw_holders(canvas: Canvas, history: History, names: list[str]) -> None:
-    """Who holds what; a red mark where a holder was told that it has lost it."""
+    """The holders; a red mark where a holder was notified that it has lost the lock."""
     tops = {name: canvas.lane(name, BAR) + BAR // 2 for name in names}
     bars: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
     lost = []

@@ -132,7 +132,7 @@ class Hosts:
         return [f"{host}.{number}" for host in self.workers_at for number in numbers]
 
     def _kept(self, rank: int) -> list[Use]:
-        """A name that is held for seconds, so that somebody holds whenever it gets bad;
+        """A name that is held for seconds, so that one is held at every fault;
         and the neighbour's, to have it when the neighbour has lost it."""
         places = len(self._places())
         names = [f"kept {rank + 1}", f"kept {(rank + 1) % places + 1}"]
@@ -141,7 +141,7 @@ class Hosts:
     # Ending
 
     def mind_the_failed(self) -> None:
-        """Who ended without being killed: that must not happen."""
+        """The workers that ended without being killed: that must not happen."""
         for place, worker in list(self.workers.items()):
             if not worker.runs:
                 del self.workers[place]

@@ -6,7 +6,7 @@ lost, and no longer than its holder's lease on the holder's own clock.  Then:
   overlaps   valid grants of one name exclude one another, as far as they should
   fences     grow, from grant to grant of a name
   stale      the store has taken no write after a newer fence was there; no update is lost;
-             and whoever was refused held no valid grant
+             and a process that was refused held no valid grant
   told       who lost a lock was told before its lease had ended, and nobody released
              one later than that
   unserved   who waited when the faults ended, and stayed, was let in

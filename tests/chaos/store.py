@@ -1,10 +1,10 @@
 """A store that knows fences, in a process of its own: python -m tests.chaos.store PATH LOG.
 
-It is reached over a Unix socket, which no fault of the network concerns: who is cut off
-from all others can still write here, and must be refused when its time is over.
+It is reached over a Unix socket, which no fault of the network concerns: a process that is
+cut off from all others can still write here, and must be refused when its time is over.
 
-Who reads a value to change it shows its fence as well: from then on older ones are stale.
-All that is asked, and what the answer was, is written down.
+A process that reads a value to change it shows its fence as well: from then on older ones
+are stale.  All that is asked, and what the answer was, is written down.
 """
 
 import asyncio

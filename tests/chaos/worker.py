@@ -95,7 +95,7 @@ class Worker:
         self.note("end")
 
     async def _join(self) -> None:
-        """When etcd can be reached; and until somebody tells us to stop trying."""
+        """When etcd can be reached; and until we are to stop trying."""
         reach = peerlock.Reach(certificates=self.task.certificates)
         while True:
             node = peerlock.join(self.task.cluster, lease=self.task.lease, reach=reach)
@@ -119,7 +119,7 @@ class Worker:
         node.renewed = noted  # type: ignore[method-assign]
 
     async def _watch_ourselves(self) -> None:
-        """Who is late because the machine is busy is not to blame for it."""
+        """A process that is late because the machine is busy is not to blame for it."""
         node, seen = self.node.host.node, (0, False, False)
         while True:
             if (now := (node.view.number, node.member, node.running)) != seen:

@@ -182,18 +182,41 @@ def test_the_api_is_what_is_exported(book: Book) -> None:
     assert api.words(sync.join) in page
 
 
+def test_each_argument_has_a_line_of_its_own(book: Book) -> None:
+    for page in ("api.md", "lab.md", "modules.md"):
+        for line in book.pages[page].splitlines():
+            if not line.startswith((":", "`", " ")):
+                heads = re.findall(r"\b[a-z_]+:(?: |$)", re.sub(r"`[^`]*`", "", line))
+                assert len(heads) < 2, line
+    assert "- `reentrant`: " in book.pages["api.md"]
+    assert "- `hold`: " in book.pages["lab.md"]
+
+
 def test_every_exported_name_is_in_the_reference(book: Book) -> None:
     for name in set(peerlock.__all__) - {"sync"}:
         assert re.search(rf"{{py:\w+}} {name}\b", book.pages["api.md"]), name
-    for module in (peerlock.simulator, peerlock.checker, peerlock.traces):
-        for name in module.__all__:
-            assert re.search(rf"{{py:\w+}} {name}\b", book.pages["lab.md"]), name
+    for page, modules in (("lab.md", api.LAB_MODULES), ("modules.md", api.BESIDE_MODULES)):
+        for module in modules:
+            _, _, part = book.pages[page].partition(f"currentmodule}} {module.__name__}\n")
+            part, _, _ = part.partition("currentmodule}")
+            kinds = r"^`+{py:(?:class|function|exception|data)} (\w+)"
+            named = set(re.findall(kinds, part, re.MULTILINE))
+            assert named == set(module.__all__), module
+
+
+def test_every_public_module_is_in_the_reference() -> None:
+    named = {m.__name__ for m in (peerlock, sync, *api.LAB_MODULES, *api.BESIDE_MODULES)}
+    for pattern in ("*.py", "*/__init__.py", "contrib/*.py"):
+        for path in (ROOT / "src" / "peerlock").glob(pattern):
+            place = path.relative_to(ROOT / "src").with_suffix("")
+            name = ".".join(place.parts).removesuffix(".__init__")
+            exports = re.search(r"^__all__ = ", path.read_text(), re.MULTILINE)
+            assert bool(exports) == (name in named), name
 
 
 def documented_classes() -> list[type]:
     faces = [getattr(face, name) for face in (peerlock, sync) for name in api.SURFACE]
-    lab = (peerlock.simulator, peerlock.checker, peerlock.traces)
-    exported = [getattr(module, name) for module in lab for name in module.__all__]
+    exported = [getattr(m, name) for m in api.LAB_MODULES for name in m.__all__]
     return faces + [kind for kind in exported if isinstance(kind, type)]
 
 

@@ -126,12 +126,12 @@ NODES = {"api/tasks.py", "api/threads.py", "contrib/trio.py"}
 TWICE = {
     # The public API in its three forms: for tasks, for threads, for trio.
     "Grant": FORMS,
-    "Lock": {*FORMS, "node/locks.py"},  # and what a node keeps of one
+    "Lock": FORMS,
     "LockNode": NODES,
     "User": FORMS,
     # Public names of packages that are used apart.
     "Network": {"checker/model.py", "simulator/network.py"},
-    "Violation": {"checker/report.py", "simulator/judge.py"},
+    "Violation": {"checker/report.py", "simulator/violation.py"},
 }
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from peerlock.simulator.load import Light
-from peerlock.simulator.simulation import Scenario, empty_trace, simulate
+from peerlock.simulator.scenario import Scenario
+from peerlock.simulator.simulation import empty_trace, simulate
 from peerlock.traces.trace import Kind
 
 SIZES = range(2, 51)

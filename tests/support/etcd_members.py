@@ -88,7 +88,7 @@ class Member:
 
     async def until_told_to_look(self) -> None:
         """In so many words, or by a view without it: if its last change was not answered,
-        it looks again by itself, and puts out whoever has no key, be it itself."""
+        it looks again by itself, and puts out members without a key, itself included."""
         while not self.calls_to_look and self.me in ids(self.views[-1]):
             await self._something.wait()
             self._something.clear()
@@ -103,7 +103,7 @@ class Member:
         self._renewals = asyncio.create_task(renew())
 
     def die(self) -> None:
-        """Without a word to anybody."""
+        """Without a word to the others."""
         if self._renewals:
             self._renewals.cancel()
         self.engine.close()

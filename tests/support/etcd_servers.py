@@ -67,7 +67,7 @@ class Server:
         command += ["--listen-peer-urls", self.peer_url]
         command += ["--initial-advertise-peer-urls", self.peer_url]
         command += ["--initial-cluster", self.everybody or f"{self.name}={self.peer_url}"]
-        # It tells whoever has started it when it is ready, as it tells systemd.
+        # It tells its parent when it is ready, as it tells systemd.
         self._ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         place = f"\0peerlock-test-{self.peer_port}-{os.getpid()}"
         self._ready.bind(place)

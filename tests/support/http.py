@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import peerlock
-from peerlock.api.meeting import USUAL, meet
+from peerlock.api.meeting import USUAL, rendezvous
 from peerlock.api.tasks import LockNode
 from peerlock.membership.engine import Engine
 from peerlock.serve.access import UNIX, Keys
@@ -91,7 +91,7 @@ async def within(work: Any) -> Any:
 
 
 def reader() -> Engine:
-    return meet("memory://served", None, USUAL)[0]
+    return rendezvous("memory://served", None, USUAL)[0]
 
 
 class Served:

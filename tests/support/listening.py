@@ -7,11 +7,11 @@ from typing import Self
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-TURNS = 10  # of the loop: more than asyncio needs to let somebody in and to close it
+TURNS = 10  # of the loop: more than asyncio needs to accept a connection and to close it
 
 
 class Listener:
-    """Whoever comes is talked to, until the talk ends or the listener does.
+    """Every visitor is talked to, until the talk ends or the listener does.
 
     A coroutine that asyncio's server begins by itself may be cancelled before its first
     line, and then nobody closes what it was given.  So the connection is closed by us.

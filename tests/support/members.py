@@ -24,7 +24,7 @@ async def members(
 
 
 async def put_out(cluster: str, node: LockNode) -> None:
-    """As whoever finds that it has been silent for too long does."""
+    """As a member does that finds that it has been silent for too long."""
     engine = engine_for(cluster, None)
     await engine.leave(node.host.node.me)
     engine.close()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Lock, State, Waiter
+from peerlock.node.locks import NamedLock, State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import Demand, demand
@@ -102,7 +102,7 @@ class World:
     def __getitem__(self, member: int) -> Node:
         return self.nodes[member]
 
-    def lock(self, member: int, name: str = "x") -> Lock:
+    def lock(self, member: int, name: str = "x") -> NamedLock:
         return self[member].locks[name]
 
     # Views

@@ -33,7 +33,7 @@ wal_keep_size = 16MB
 autovacuum = off
 log_min_messages = fatal
 """
-# Everybody is who he says, but `app` must show a password.
+# Every user is trusted, but `app` must show a password.
 ADMISSION = """
 local all all trust
 host all app 127.0.0.1/32 scram-sha-256

@@ -227,7 +227,7 @@ class Trouble:
         self.counts["rejoined"] += 1
 
     def _must_go_on(self) -> None:
-        """Somebody writes, whatever happened."""
+        """A process writes, whatever happened."""
         before, ends = self._written(), time.monotonic() + PATIENCE
         while self._written() == before:
             assert time.monotonic() < ends, f"nobody gets the lock: {self._stories()}"

@@ -53,7 +53,7 @@ class Shell:
         )
 
     def hold(self, *options: str, script: str = "sleep 100") -> subprocess.Popen[str]:
-        """Somebody who holds the lock `x`, and has said so."""
+        """A process that holds the lock `x`, and has said so."""
         begun = self.folder / f"begun-{len(self.started)}"
         process = self.start(
             "lock", *options, "x", "--", "sh", "-c", f"> {begun}; {script}"
