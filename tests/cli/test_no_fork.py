@@ -31,6 +31,12 @@ def free(node: peerlock.sync.LockNode) -> bool:
     return not held
 
 
+def until_the_keeper_has_left(node: peerlock.sync.LockNode) -> None:
+    """It outlives the command, and writes to the cluster's directory until it has left."""
+    until(lambda: free(node))
+    until(lambda: len(node.status().members) == 1)
+
+
 def test_the_process_becomes_the_command_and_holds(cluster: str) -> None:
     line = [*LOCK, "--cluster", cluster, "-F", "x", "--", "sh", "-c"]
     with peerlock.sync.join(cluster) as node:
@@ -47,8 +53,7 @@ def test_the_process_becomes_the_command_and_holds(cluster: str) -> None:
             process.stdin.write("\n")
             process.stdin.close()
             assert process.wait(PATIENCE) == 7
-        until(lambda: free(node))
-        until(lambda: len(node.status().members) == 1)
+        until_the_keeper_has_left(node)
 
 
 def test_what_it_leaves_behind_keeps_the_lock(cluster: str) -> None:
@@ -57,7 +62,7 @@ def test_what_it_leaves_behind_keeps_the_lock(cluster: str) -> None:
     with peerlock.sync.join(cluster) as node:
         assert not free(node)
         os.kill(int(done.stdout), signal.SIGKILL)
-        until(lambda: free(node))
+        until_the_keeper_has_left(node)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +95,7 @@ def test_ctrl_c_while_it_waits_leaves_nothing(cluster: str) -> None:
                 until(lambda: bool([w for k in node.status().locks for w in k.waiters]))
                 process.send_signal(signal.SIGINT)
                 assert process.wait(PATIENCE) == -signal.SIGINT
-            until(lambda: len(node.status().members) == 1)
-        assert free(node)
+        until_the_keeper_has_left(node)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
@@ -112,6 +116,8 @@ def test_without_its_keeper_the_command_ends_in_time(
 
 def test_a_command_that_cannot_be_run(cluster: str) -> None:
     line = [*LOCK, "--cluster", cluster, "-F", "x", "/no/such/command"]
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert done.returncode == 69
-    assert "cannot run /no/such/command" in done.stderr
+    with peerlock.sync.join(cluster) as node:
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 69
+        assert "cannot run /no/such/command" in done.stderr
+        until_the_keeper_has_left(node)
