@@ -26,8 +26,9 @@ from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
 from peerlock.node.knobs import Knobs
+from peerlock.node.terms import LOCK
 
-ALGORITHMS = ("naimi-trehel", "ricart-agrawala")  # by a token, and by permissions
+ALGORITHMS = (LOCK, "ricart-agrawala")  # by a token, and by permissions
 NODES = 3
 TASKS = 50  # of the one process, so that it does not wait for one answer after the other
 SAMPLES = 20

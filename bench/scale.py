@@ -59,17 +59,18 @@ from bench.names import megabytes
 from bench.start import as_installed
 
 import peerlock
+from peerlock.algorithms.index import INDEX
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
-from peerlock.node.terms import demand
+from peerlock.node.terms import LOCK, demand
 from peerlock.node.views import Member as NodeMember
 from peerlock.node.views import View
 from peerlock.runtime.certificates import issue, new_authority
 
 # What members would load one by one; they are forked, so that none pays for that.
 LOADED = (
-    "peerlock.algorithms.naimi_trehel",
+    f"peerlock.algorithms.{INDEX[LOCK].module}",
     "peerlock.membership.etcd",
     "peerlock.membership.sqlite",
     "peerlock.runtime.tls",

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 from fuzz.source import Source
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.fences import COUNT_BITS
-from peerlock.node.terms import Demand, Terms
+from peerlock.node.terms import LOCK, SEMAPHORE, SHARED_LOCK, Demand, Terms
 from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, ToPeer
 
 NAMES = ("x", "y", "z", "", "\x00", "ü" * 300)
@@ -32,7 +32,7 @@ def forged_demand(source: Source) -> Demand:
 
 
 def forged_terms(source: Source) -> Terms:
-    usual = ("naimi-trehel", "ricart-agrawala-readers-writers", "raymond-k")
+    usual = (LOCK, SHARED_LOCK, SEMAPHORE)
     algorithm = source.choice([*usual, *ALGORITHMS])
     serves = BY_NAME[algorithm].serves if algorithm in BY_NAME else ()
     permits = source.choice(PERMITS if "lock" not in serves else (0, 0, 0, 0, *PERMITS))

@@ -6,15 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from peerlock.node.terms import LOCK
 from tests.chaos.history import History, read
 from tests.chaos.hosts import Hosts
 from tests.chaos.judge import Verdict, judge
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.worker import Use
 
-# One of each family: a token passed on along pointers, everybody's permission, quorums, a
-# token in a tree, a token that is broadcast for.
-ALGORITHMS = ("naimi-trehel", "ricart-agrawala", "maekawa", "raymond", "suzuki-kasami")
+# The default, and one of each family: a token passed on along pointers, everybody's
+# permission, quorums, a token in a tree, a token that is broadcast for.
+ALGORITHMS = (
+    LOCK,
+    "naimi-trehel",
+    "ricart-agrawala",
+    "maekawa",
+    "raymond",
+    "suzuki-kasami",
+)
 PERMITS = 3
 START = 60.0  # seconds at most until all have been let in once
 CALM = 20.0  # seconds in which nothing happens any more

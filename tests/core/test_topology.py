@@ -13,12 +13,12 @@ from peerlock.core.topology import (
     Complete,
     Graph,
     Ring,
+    Star,
     Topology,
     Tree,
     graph,
     kary,
     line,
-    star,
     topology,
     tree,
 )
@@ -192,9 +192,24 @@ def test_a_line_is_a_line() -> None:
 
 
 def test_a_star_has_node_1_in_its_centre() -> None:
-    assert star(5).neighbours(1) == (2, 3, 4, 5)
-    assert star(5).next_hop(2, to=5) == 1
-    assert star(5).diameter == 2
+    assert Star(5).neighbours(1) == (2, 3, 4, 5)
+    assert Star(5).neighbours(2) == (1,)
+    assert Star(5).next_hop(2, to=5) == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_a_star_is_a_tree_whatever_its_centre(n: int) -> None:
+    for centre in range(1, n + 1):
+        star = Star(n, centre)
+        same = tree(((centre, i) for i in range(1, n + 1) if i != centre), n)
+        assert star.diameter == same.diameter
+        for i in range(1, n + 1):
+            assert star.neighbours(i) == same.neighbours(i)
+            assert star.onward(i, i, i) == same.onward(i, i, i)
+            for j in {*range(1, n + 1)} - {i}:
+                assert star.next_hop(i, j) == same.next_hop(i, j)
+                came_from = same.next_hop(i, j)
+                assert star.onward(i, came_from, j) == same.onward(i, came_from, j)
 
 
 def test_a_k_ary_tree_is_numbered_like_a_heap() -> None:
@@ -215,8 +230,8 @@ def test_a_line_of_10_000_nodes_needs_no_recursion() -> None:
     assert long.next_hop(5_000, to=MANY) == 5_001
 
 
-def test_a_star_of_10_000_nodes_finds_the_right_arm() -> None:
-    wide = star(MANY)
+def test_a_node_with_10_000_neighbours_finds_the_right_arm() -> None:
+    wide = tree(((1, i) for i in range(2, MANY + 1)), MANY)
     assert all(wide.next_hop(1, to) == to for to in range(2, MANY + 1))
 
 
@@ -276,7 +291,7 @@ def test_a_tree_without_room_for_children_is_refused() -> None:
         ("complete", Complete(4)),
         ("ring", Ring(4)),
         ("line", line(4)),
-        ("star", star(4)),
+        ("star", Star(4)),
         ("tree", kary(4, 2)),
         ("tree:3", kary(4, 3)),
         ("edges:1-2,2-3,2-4", tree([(1, 2), (2, 3), (2, 4)])),

@@ -73,6 +73,7 @@ NAMED = (
         "renewed",
         "asked_at + self.lease",
         "self.clock() + self.lease",
+        "test_presence.test_a_lease_is_counted_from_before_the_question",
     ),
     M(
         "a former self is renewed",

@@ -275,7 +275,7 @@ def test_a_close_of_a_member_that_is_alone_does_not_lose_the_one_that_comes() ->
         (SEMAPHORE, READ, "as a semaphore, not as a lock"),
         (SEMAPHORE, demand("", 3), "with 2 permits, not 3"),
         (CLOCKED, demand("maekawa"), "with ricart-agrawala, not with maekawa"),
-        (LOCK, CLOCKED, "with naimi-trehel, not with ricart-agrawala"),
+        (LOCK, CLOCKED, "with neilsen-mizuno, not with ricart-agrawala"),
         (demand("srimani-reddy", 2), demand("raymond-k", 2), "not with raymond-k"),
         (CLOCKED, READ, "with ricart-agrawala, which has no shared locks"),
     ],

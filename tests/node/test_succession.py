@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from peerlock.node.succession import REMEMBERED, Succession, home_among
 from peerlock.node.views import Member, View
-from tests.support.nodes import elders_of
+from tests.support.nodes import elders_of, new_succession
 
 NAMES = [f"name {i}" for i in range(400)]
 
@@ -18,7 +18,7 @@ def view(number: int, members: Iterable[int]) -> View:
 
 
 def having_seen(*views: View) -> Succession:
-    succession = Succession()
+    succession = new_succession()
     for each in views:
         succession.see(each)
     return succession
@@ -34,6 +34,13 @@ ONE, TWO = view(15, range(1, 16)), view(16, range(1, 17))  # so many elders
 
 
 # Homes
+
+
+def test_a_cluster_has_one_elder_until_it_is_large() -> None:
+    for members, elders in ((1, 1), (127, 1), (128, 2), (256, 4), (1_000, 4)):
+        succession = Succession()
+        succession.see(view(1, range(1, members + 1)))
+        assert succession.elders == tuple(range(1, elders + 1))
 
 
 def test_homes_are_the_members_that_have_been_in_for_longest() -> None:
@@ -130,7 +137,7 @@ def test_former_homes_are_known_as_such() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_reigns_only_grow() -> None:
-    succession, reigns = Succession(), []
+    succession, reigns = new_succession(), []
     for number in range(1, 4 * REMEMBERED):
         members = range(1, 16 + number % 2)
         succession.see(view(number, members))

@@ -94,7 +94,7 @@ def test_what_a_slow_process_holds_is_released_when_it_says_so() -> None:
 def test_requests_that_need_the_answer_of_a_slow_process_wait_for_it() -> None:
     world = with_bystander()
     world.use(3, 4, name=OTHERS)
-    world.finish(world.get(2))  # and keeps the token of naimi-trehel
+    world.finish(world.get(2))  # and keeps the token
     slow(world, 2)
     waiter = world.wait(3)
     assert waiter.waits and hands_over(world, 3, 4, OTHERS)

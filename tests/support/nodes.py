@@ -59,8 +59,15 @@ class User(Waiter):
         return self.state is State.WAITING
 
 
+MEMBERS_PER_ELDER = 8  # so that small clusters have several elders, too
+
+
+def new_succession() -> Succession:
+    return Succession(MEMBERS_PER_ELDER)
+
+
 def elders_of(view: View) -> Elders:
-    succession = Succession()
+    succession = new_succession()
     succession.see(view)
     return succession.elders
 
@@ -96,7 +103,8 @@ class World:
         self.settle()
 
     def add(self, member: int) -> Node:
-        node = self.nodes[member] = Node(lambda: self.now, self.knobs)
+        node = Node(lambda: self.now, self.knobs, MEMBERS_PER_ELDER)
+        self.nodes[member] = node
         return node
 
     def __getitem__(self, member: int) -> Node:

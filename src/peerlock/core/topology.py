@@ -103,6 +103,29 @@ class Ring(Topology):
         return (successor,) if successor != origin else ()
 
 
+@dataclass(frozen=True)
+class Star(Topology):
+    """All other nodes are linked with the centre."""
+
+    kind: str = field(default="star", init=False)
+    centre: NodeId = 1
+
+    @property
+    def diameter(self) -> int:
+        return min(self.nodes - 1, 2)
+
+    def neighbours(self, node: NodeId) -> tuple[NodeId, ...]:
+        if node != self.centre:
+            return (self.centre,)
+        return (*range(1, node), *range(node + 1, self.nodes + 1))
+
+    def next_hop(self, node: NodeId, to: NodeId) -> NodeId:
+        return to if node == self.centre else self.centre
+
+    def onward(self, node: NodeId, came_from: NodeId, origin: NodeId) -> tuple[NodeId, ...]:
+        return tuple(j for j in self.neighbours(node) if j != came_from)
+
+
 class Tour(NamedTuple):
     """A walk round the tree from node 1, down before across; indexed by node.
 
@@ -259,11 +282,6 @@ def line(n: int) -> Tree:
     return tree(((i, i + 1) for i in range(1, n)), n, "line")
 
 
-def star(n: int) -> Tree:
-    """Node 1 in the centre."""
-    return tree(((1, i) for i in range(2, n + 1)), n, "star")
-
-
 def kary(n: int, k: int = 2) -> Tree:
     """Numbered like a heap: the children of i are k(i−1)+2 … ki+1."""
     if k < 1:
@@ -301,7 +319,7 @@ _PLAIN: Mapping[str, Callable[[int], Topology]] = {
     "complete": Complete,
     "ring": Ring,
     "line": line,
-    "star": star,
+    "star": Star,
 }
 KINDS = (*_PLAIN, "tree", "tree:K", "edges:1-2,2-3,2-4", "graph:1-2,2-3,3-1")
 TREES = ("line", "star", "tree", "edges")

@@ -20,10 +20,11 @@ from peerlock.algorithms.lookup import (
 )
 from peerlock.core.errors import UsageError
 from peerlock.core.peer import NodeId, Peer, RemoteError
+from peerlock.core.topology import Star
 
 # These algorithms serve demands that do not name one; bench/choice.py compares them with
 # the others.
-LOCK = "naimi-trehel"
+LOCK = "neilsen-mizuno"
 SHARED_LOCK = "ricart-agrawala-readers-writers"
 SEMAPHORE = "raymond-k"
 
@@ -165,7 +166,10 @@ def blueprint(terms: Terms, members: int) -> Blueprint:
     settings: dict[str, Any] = {}
     if terms.permits:
         settings["units" if entry.takes == "units" else "permits"] = terms.permits
+    start = terms.start * terms.slots + 1
     for name in ("first_holder", "coordinator"):
         if hasattr(peer, name):
-            settings[name] = terms.start * terms.slots + 1
+            settings[name] = start
+    if entry.default == "star":  # its centre is where all requests go first: see Circles
+        settings["topology"] = Star(members * terms.slots, start)
     return Blueprint(peer, tuple(range(1, members * terms.slots + 1)), settings)
