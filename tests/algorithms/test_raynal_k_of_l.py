@@ -82,15 +82,40 @@ def test_whoever_is_inside_counts_as_that_to_a_request_that_precedes_as_well() -
     assert peer.drain() == [Send(1, Free(2))]
 
 
-def test_the_rest_is_freed_at_the_exit_for_all_requests_together() -> None:
+@pytest.mark.parametrize("numbers", [(2, 3), (3, 2)])
+def test_what_is_used_counts_once_however_often_others_ask(
+    numbers: tuple[int, int],
+) -> None:
+    """Also if their requests overtake each other."""
     peer = asking(2)
     for sender in (1, 3):
         peer.receive(sender, Free(5))
-    for number in (2, 3):
-        peer.receive(3, Request(number))
     peer.drain()
+    for number, free in zip(numbers, (3, 5), strict=True):
+        peer.receive(3, Request(number))
+        assert peer.drain() == [Send(3, Free(free))]
     peer.release()
-    assert peer.drain() == [Send(3, Free(4))]
+    assert peer.drain() == [Send(3, Free(2))]
+
+
+def test_a_request_that_comes_late_takes_nothing_back() -> None:
+    """Node 1 has asked twice; we come between the two, and hear the second one first."""
+    peer = asking(2)
+    peer.receive(1, Request(5))
+    peer.receive(1, Request(0))
+    assert peer.drain() == [Send(1, Free(3)), Send(1, Free(5))]
+
+
+def test_units_that_are_free_are_given_to_those_that_ask_again_and_again() -> None:
+    cluster = ByHand("raynal-k-of-l", 3, units=3)
+    for node in (1, 2, 3):
+        cluster.request(node)
+        cluster.settle()
+    for node in (1, 2, 1, 2, 1, 2):  # while node 3 stays
+        cluster.leave(node)
+        cluster.request(node)
+        cluster.settle()
+    assert cluster.judge.inside == {1, 2, 3}
 
 
 def test_a_node_that_uses_all_has_nothing_to_say_before_it_leaves() -> None:

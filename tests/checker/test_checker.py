@@ -244,7 +244,7 @@ PINNED: dict[tuple[str, int, int, str], tuple[object, ...]] = {
     ("joung", 1, 2, ""): (7, 8, 4, 0, 0),
     ("joung", 2, 2, ""): (788, 1442, 16, 2, 2),
     ("raynal-k-of-l", 1, 2, ""): (7, 8, 4, 0, 0),
-    ("raynal-k-of-l", 2, 2, ""): (1566, 3410, 17, 3, 2),
+    ("raynal-k-of-l", 2, 2, ""): (1572, 3435, 17, 3, 2),
     ("sopena-arantes-sens", 1, 2, ""): (5, 4, 4, 0, 0),
     ("sopena-arantes-sens", 2, 2, ""): (85, 121, 14, 2, 2),
     ("sopena-arantes-sens", 2, 3, ""): (213, 329, 18, 2, 3),

@@ -20,8 +20,10 @@ what the others use, as far as it knows, leaves it enough.
 Where this file departs from the paper, and why:
   * Rebuilt from accounts of it.
   * Our own REQUEST counts as seen, as in `ricart-agrawala`.
-  * A node may leave and ask again before all have answered its last request: what the
-    others use, and what we owe them, are sums over requests.
+  * A node may leave and ask again before all have answered its last request.  What it
+    takes a node to use is then a sum over requests.  A node that is still inside, or
+    still comes first, answers the new request with all ℓ: otherwise it would count twice,
+    and free units would be refused.
   * The users of a semaphore ask for one permit each; requests for several are made in the
     lab only.
 """
@@ -99,9 +101,11 @@ class RaynalKOfL(Peer):
         self.highest_sequence_number = max(self.highest_sequence_number, number)
         we_came_first = (self.our_sequence_number, self.me) < (number, j)
         ours = self.wanted if self.inside or (self.waiting and we_came_first) else 0
-        self.owed = plus(self.owed, j, ours)
-        if ours < self.units:
-            self.send(j, Free(self.units - ours))
+        before = self.owed[j - 1]
+        more = max(0, ours - before)
+        self.owed = plus(self.owed, j, more)
+        if more < self.units:
+            self.send(j, Free(self.units - more))
 
     def receive_free(self, j: NodeId, message: Free) -> None:
         if not 1 <= message.units <= self.used[j - 1]:

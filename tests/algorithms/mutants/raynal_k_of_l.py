@@ -19,7 +19,7 @@ MUTANTS = (
         "if self.waiting and we_came_first else 0",
     ),
     breaks("deadlock", "self.send(j, Free(units))", "pass"),
-    breaks("deadlock", "        self.owed = plus(self.owed, j, ours)\n", ""),
+    breaks("deadlock", "        self.owed = plus(self.owed, j, more)\n", ""),
     breaks(
         "remote error",
         "        self.owed = (0,) * len(self.members)\n\n    def receive_request",
