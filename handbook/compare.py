@@ -15,10 +15,10 @@ from peerlock.cli.figures import rounded
 CHOSEN = (
     "central",
     "ricart-agrawala",
-    "suzuki-kasami",
     "maekawa",
     "raymond",
     "naimi-trehel",
+    "neilsen-mizuno",
 )
 
 INTRODUCTION = f"""\
@@ -38,8 +38,10 @@ nearer to the first. `peerlock advise` measures your own network and load.
 
 In short: [central](algorithms/central.md) is hard to beat if one node may be the
 coordinator of all. Among the algorithms without such a node and without special
-requirements, [naimi-trehel](algorithms/naimi-trehel.md) needs the fewest messages, with
-and without contention; so it is the default of `peerlock lock`.
+requirements, [neilsen-mizuno](algorithms/neilsen-mizuno.md) on a star needs the fewest
+messages; so it is the default of `peerlock lock`.
+[naimi-trehel](algorithms/naimi-trehel.md) needs few, and no node takes part in all of
+them.
 [maekawa](algorithms/maekawa.md) spreads the work evenly, with about √N messages, and
 [agrawal-el-abbadi](algorithms/agrawal-el-abbadi.md) tolerates failed nodes.
 """

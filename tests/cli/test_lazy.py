@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import peerlock
+from peerlock.algorithms.index import INDEX
+from peerlock.node.terms import LOCK
 
 # What a browser's Python lacks, or what takes long to load and only locks need.
 WORLDLY = {"asyncio", "socket", "ssl", "sqlite3", "msgspec", "click", "rich"}
@@ -61,7 +63,7 @@ print("then", *sys.modules)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     before, _, after = done.stdout.partition("then")
     assert algorithms_in(set(before.split())) == set()
-    assert algorithms_in(set(after.split())) == {"naimi_trehel"}
+    assert algorithms_in(set(after.split())) == {INDEX[LOCK].module}
 
 
 def test_a_list_and_the_version_load_no_algorithm_and_no_library() -> None:
