@@ -19,6 +19,7 @@ import pytest
 
 from peerlock.core.peer import RemoteError
 from peerlock.node import links
+from peerlock.node.presence import POLL
 from peerlock.simulator import places
 from peerlock.simulator.cluster import Cluster, ClusterStory
 from peerlock.simulator.places import Places, QueuePlace
@@ -293,6 +294,15 @@ def test_places_are_judged_in_calm_and_where_the_algorithm_keeps_them() -> None:
     close = Waiting()
     close.ask("a")
     close.grant(close.ask("b", after=0.1))
+
+
+def test_while_a_process_cannot_see_new_views_newcomers_have_no_place() -> None:
+    cluster = Cluster(ClusterStory(1))
+    process = cluster.begin()
+    assert cluster.faults.whole_since() == 0.0
+    cluster.faults.refuse()
+    assert cluster.faults.whole_since() == process.refused_until + POLL
+    assert cluster.faults.calm_since() == 0.0  # those in an epoch keep theirs
 
 
 def test_what_was_asked_for_by_a_user_that_gave_up_has_its_place() -> None:

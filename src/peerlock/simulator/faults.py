@@ -11,6 +11,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from peerlock.node.presence import POLL
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.simulator.witness import Misrule
@@ -36,6 +37,7 @@ class Faults:
         self.struck = 0
         self.disturbed_until = 0.0  # messages took longer, or were lost
         self.haunted_until = 0.0  # a dead process was still a member
+        self.unaware_until = 0.0  # a process could not learn of a new view
         self.between = self.rng.choice((0.2, 1.0, 3.0))
         self.aimed = self.rng.choice((0, 4, 12))  # how many faults may come during recovery
         self.kinds: Kinds = (
@@ -112,11 +114,13 @@ class Faults:
         return inf if disturbed else self.disturbed_until
 
     def whole_since(self) -> float:
-        """Since when, in calm, no process has considered one a member that is dead, or out
-        after a failed step; inf: one does."""
+        """Since when, in calm, all processes could see new views, and none has considered
+        one a member that is dead, or out after a failed step; inf: one does."""
         views = [p.node.view for p in self.cluster.processes if p.node.member]
         haunted = any(map(self._is_haunted, views))
-        return inf if haunted else max(self.haunted_until, self.calm_since())
+        if haunted:
+            return inf
+        return max(self.haunted_until, self.unaware_until, self.calm_since())
 
     def _is_haunted(self, view: View) -> bool:
         return not all(map(self._is_in, view.members))
@@ -200,6 +204,7 @@ class Faults:
         process = self.rng.choice(self.cluster.processes)
         for_long = self.rng.choice((0.5, LEASE, 1.5 * LEASE))
         process.refused_until = self.cluster.now + for_long
+        self.unaware_until = max(self.unaware_until, process.refused_until + POLL)
         self._tell(process, "gets errors from the engine", "refuse")
 
     # Standing still

@@ -14,8 +14,9 @@ time at which it became the first.  "Clearly" leaves room for clocks that run at
 rates, and for messages under way.  A user that waited while a process was slow, stood still
 or could not be reached is not judged: then messages take their time.  While a process is
 considered a member that is dead, or out after a failed step, requests to it are lost until
-the circle is formed anew, and homes wait for it: so a user that waits then is judged only
-if it had asked before, in an epoch.
+the circle is formed anew, and homes wait for it; and a process that gets errors from the
+engine cannot see the view in which another has come: so a user that waits then is judged
+only if it had asked before, in an epoch.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class Places:
         whole: Callable[[], float],
     ) -> None:
         """calm: since when no process has been slow, still or out of reach;
-        whole: since when no process has considered one a member that is not in."""
+        whole: since when no process has considered one a member that is not in, or could not
+        learn that one is."""
         self.compared = 0  # requests that were served before one made clearly later
         self._clock = clock
         self._calm = calm
