@@ -1164,3 +1164,29 @@ MUTANTS = (
         "test_turnstile.test_local_users_are_let_in_in_the_order_in_which_they_came",
     ),
 )
+
+# Mutants of the node, and the story of which some schedule shows what is wrong.  Most of
+# the others need a connection that breaks, or more members than a small story has.
+FOUND_BY = {
+    "more is acknowledged than came": "two",
+    "batches of members not seen yet are dropped": "newcomer",
+    "batches for a former self are accepted": "lease",
+    "members that are out are heard": "leave",
+    "epochs are not on top of the reign": "leave",
+    "epochs do not grow": "two",
+    "a new home asks nobody": "leave",
+    "requests are forgotten while members tell": "two",
+    "circles that re-form are not reported": "leave",
+    "adopted although one is missing": "leave",
+    "Formed of another epoch counts": "two",
+    "the dead are waited for": "lease",
+    "a death re-forms nothing": "lease",
+    "newcomers are dropped while a circle forms": "two",
+    "holders are not first": "two",
+    "holders have no place": "two",
+    "members do not say that they hold": "two",
+    "waiters leave the circle": "two",
+    "holders do not enter the new epoch": "two",
+    "nobody says Go to others": "two",
+    "a new home is not asked again": "leave",
+}
