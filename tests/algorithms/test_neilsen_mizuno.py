@@ -8,7 +8,8 @@ from peerlock.algorithms.neilsen_mizuno import PRIVILEGE, NeilsenMizuno, Request
 from peerlock.checker.check import check
 from peerlock.checker.model import model
 from peerlock.core.peer import Enter, NodeId, RemoteError, Send
-from peerlock.core.topology import topology
+from peerlock.core.topology import Star, topology
+from peerlock.node.terms import blueprint, demand, settle
 from peerlock.simulator import Heavy, Light, Scenario, simulate
 from peerlock.simulator.by_hand import ByHand
 from tests.support.counts import light_entries
@@ -210,3 +211,10 @@ def test_nobody_waits_for_ever(spec: str, states: int) -> None:
     report = check(model(NAME, 4, None, topology=spec))
     assert report.holds
     assert report.coverage.states == states
+
+
+def test_as_a_lock_it_runs_on_a_star_around_the_member_that_begins() -> None:
+    """Requests go to that member first, so they keep the order of a circle."""
+    terms = settle(demand("neilsen-mizuno"), start=2)
+    settings = blueprint(terms, members=4).settings
+    assert settings == {"first_holder": 3, "topology": Star(4, centre=3)}

@@ -100,8 +100,8 @@ class Places:
         whole: Callable[[], float],
     ) -> None:
         """calm: since when no process has been slow, still or out of reach;
-        whole: since when no process has considered one a member that is not in, or could not
-        learn that one is."""
+        whole: since when no process has considered one a member that is not in, or could
+        not learn that one is."""
         self.compared = 0  # requests that were served before one made clearly later
         self._clock = clock
         self._calm = calm
