@@ -305,6 +305,17 @@ def test_while_a_process_cannot_see_new_views_newcomers_have_no_place() -> None:
     assert cluster.faults.calm_since() == 0.0  # those in an epoch keep theirs
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        4_024_659,  # the home's engine answers with errors, and a newcomer waits
+        4_049_834,  # a connection breaks twice, and is dialled again after a pause
+    ],
+)
+def test_what_faults_excuse_is_not_judged(seed: int) -> None:
+    Cluster(ClusterStory(seed)).run()
+
+
 def test_what_was_asked_for_by_a_user_that_gave_up_has_its_place() -> None:
     waiting = Waiting()
     gave_up = waiting.ask("b")

@@ -78,7 +78,7 @@ class Process:
         self.users: dict[SimulatedUser, None] = {}
         self.ways: dict[MemberId, Route] = {}
         self.dialling: dict[MemberId, Dial] = {}
-        self.out_of_reach: set[MemberId] = set()  # although they live; dialled again later
+        self.out_of_reach: set[MemberId] = set()  # although they live, until dialled again
         self.former: MemberId = 0  # whose place is given up when it joins again
         self.rate = cluster.clock_rate()
         self.stood_still = 0.0  # its clocks, in all
@@ -261,8 +261,8 @@ class Process:
         """Unless it was closed by then."""
         if self.ways.get(member) is way:
             del self.ways[member]
-            if way.lossy:  # what it has lost is sent again now
-                self.cluster.faults.disturb()
+            if not way.receiver.dead:  # it may be dialled after a pause only
+                self.out_of_reach.add(member)
             self.presence.disconnected(member)
 
     def pass_on(self, effect: PassOn) -> None:
