@@ -23,15 +23,15 @@ from tests.support.nodes import World
 
 # Fewer states would be fewer schedules; more, a node that remembers what it should not.
 PINNED = {
-    "two": (2_253, 4_002),
+    "two": (2_232, 4_014),
     "three": (75_336, 174_921),
-    "newcomer": (597, 1_120),
+    "newcomer": (588, 1_127),
     "newcomers": (129_592, 320_108),
-    "leave": (1_659, 3_194),
+    "leave": (1_649, 3_194),
     "death": (34_066, 76_556),
     "lease": (7_101, 17_337),
     "readers": (1_974, 4_614),
-    "semaphore": (5_470, 14_285),
+    "semaphore": (5_412, 14_117),
     "forgetting": (40_425, 74_338),
 }
 

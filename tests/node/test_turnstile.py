@@ -104,12 +104,36 @@ def test_a_user_that_comes_back_before_the_next_turn_takes_the_lock_at_once() ->
 
 def test_the_quick_way_is_bounded_too() -> None:
     world = World(2, hand_overs=3, hand_over_time=inf)
+    world.use(1, 2)
     user = world.get(1)
     for _ in range(2):
         world.release(user)
         user = User(LOCK)
         assert world[1].take("x", user)
     world.release(user)
+    assert not world[1].take("x", User(LOCK))
+
+
+def test_alone_in_the_circle_nothing_is_bounded_until_another_comes() -> None:
+    world = World(2, hand_overs=3, hand_over_time=0.001)
+    user = world.get(1)
+    for _ in range(100):
+        world.now += 0.01
+        world.release(user)
+        user = User(LOCK)
+        assert world[1].take("x", user)
+    other = world.wait(2)
+    mine = world.ask(1)
+    world.release(user)
+    world.settle()
+    assert other.holds and mine.waits
+
+
+def test_alone_in_the_circle_nothing_is_taken_after_the_end_of_the_lease() -> None:
+    world = World(2, hand_over_time=inf)
+    world[1].renewed(world.now + 1.0)
+    world.release(world.get(1))
+    world.now += 1.0
     assert not world[1].take("x", User(LOCK))
 
 

@@ -9,8 +9,9 @@
     - connections on which members send often are lent to that loop (`lending`);
     - when members have sent something on another one that was not read yet, the node's
       thread takes the turn;
-    - as long as turns are due again and again, or connections are lent, the node's thread
-      patrols, and sees to what is still there when it comes by again: the loop is blocked.
+    - as long as turns for which others may wait are due again and again, or connections are
+      lent, the node's thread patrols, and sees to what is still there when it comes by
+      again: the loop is blocked.  (Where a core is busy, each visit costs milliseconds.)
   `beat` says what a loop loses that does not answer for long.
 - `InLoop`: for tasks, without a thread: the node answers when the tasks' loop does.
 """
@@ -148,7 +149,8 @@ class OwnThread(Driver):
 class BesideLoop(OwnThread):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._turns = self._seen = 0  # turns of ours, now and when the patrol was here
+        # Turns of ours for which others may wait, now and when the patrol was here.
+        self._turns = self._seen = 0
         self._patrolling = False
         self._beat = Beat(self)
 
@@ -187,8 +189,9 @@ class BesideLoop(OwnThread):
         assert self.tasks_loop is not None
         with self.guard:
             turn, flush = self.host.must_turn(), self.host.send_at_once()
-            begins = turn and not self._patrolling
-            if turn:
+            awaited = turn and self.host.node.turn_concerns_others
+            begins = awaited and not self._patrolling
+            if awaited:
                 self._turns += 1
                 self._patrolling = True
         if turn:

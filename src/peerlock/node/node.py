@@ -270,6 +270,11 @@ class Node:
         return bool(self._turnstile.marked or self._turnstile.resting)
 
     @property
+    def turn_concerns_others(self) -> bool:
+        """Another member may wait for that turn."""
+        return self._turnstile.turn_concerns_others
+
+    @property
     def wants_fences(self) -> bool:
         """The host asks the engine to reserve some, and says `reserved`.
 

@@ -5,6 +5,8 @@
 - While its peer holds the lock, the node may hand it from one local user to the next, and a
   user that comes back before the node's next turn takes it again without any work (`take`).
   Both are bounded, by count and by time.
+  A member that is alone in the circle has no such bounds: no other member waits, and when
+  one comes, the circle is formed anew.
 - When a bound is reached, the peer releases, and requests again only a turn later: in
   between, the node has received the requests of others.
 - Local users acquire the lock in the order in which they came.
@@ -42,6 +44,8 @@ from peerlock.node.statistics import Counts
 from peerlock.node.terms import must_switch, objection
 from peerlock.node.views import MemberId
 from peerlock.node.wire import Probe, Probed
+
+UNBOUNDED = 1 << 62
 
 
 class NotHeld(Error, RuntimeError):
@@ -231,6 +235,11 @@ class Turnstile:
         """Since before this epoch."""
         return any(member != self._mail.me for member in lock.order[lock.entering :])
 
+    @property
+    def turn_concerns_others(self) -> bool:
+        """Another member may wait for what the next turn lets go of, or asks for."""
+        return any(len(lock.circle) > 1 for lock in (*self.marked, *self.resting))
+
     def turn(self) -> None:
         """All that was at hand is done: let go of what nobody came back for."""
         resting, self.resting = self.resting, []
@@ -306,8 +315,11 @@ class Turnstile:
             if slot.here and not slot.started:
                 slot.started = True
                 slot.joinable = LONG_AGO
-                slot.left = self._knobs.hand_overs
-                slot.until = min(self._clock() + self._knobs.hand_over_time, self.deadline)
+                slot.left = self._bound(slot)
+                slot.until = self.deadline
+                if slot.peer is not None:
+                    ends = self._clock() + self._knobs.hand_over_time
+                    slot.until = min(ends, slot.until)
 
     def _let_in_whom_we_can(self, lock: NamedLock) -> None:
         lock.free = None
@@ -349,8 +361,13 @@ class Turnstile:
 
     def _is_in_time(self, slot: Slot) -> bool:
         """The first user after a grant is granted, however late it is."""
-        hand_overs = self._knobs.hand_overs
-        return slot.left == hand_overs or (slot.left > 0 and self._clock() < slot.until)
+        if slot.left == self._bound(slot):
+            return True
+        return slot.left > 0 and self._clock() < slot.until
+
+    def _bound(self, slot: Slot) -> int:
+        """How many users a grant of this peer may serve."""
+        return self._knobs.hand_overs if slot.peer is not None else UNBOUNDED
 
     @staticmethod
     def _may_join(lock: NamedLock, slot: Slot, waiter: Waiter) -> bool:
@@ -360,7 +377,7 @@ class Turnstile:
         return slot.peer is None or not slot.peer.others_may_wait
 
     def _let_in(self, lock: NamedLock, waiter: Waiter, slot: Slot) -> None:
-        if slot.left < self._knobs.hand_overs:
+        if slot.left < self._bound(slot):
             self._statistics.handed_over += 1
         slot.left = max(0, slot.left - 1)
         slot.users += 1
