@@ -197,6 +197,7 @@ class Faults:
         delay = self.cluster.delay()
         if process.disk and self.rng.random() < 0.5:
             delay += process.disk * self.rng.random()
+            self._cannot_see_until(self.cluster.now + delay)
         return delay
 
     def refuse(self) -> None:
@@ -204,8 +205,12 @@ class Faults:
         process = self.rng.choice(self.cluster.processes)
         for_long = self.rng.choice((0.5, LEASE, 1.5 * LEASE))
         process.refused_until = self.cluster.now + for_long
-        self.unaware_until = max(self.unaware_until, process.refused_until + POLL)
+        self._cannot_see_until(process.refused_until + POLL)
         self._tell(process, "gets errors from the engine", "refuse")
+
+    def _cannot_see_until(self, until: float) -> None:
+        """A process may learn of a new view only then."""
+        self.unaware_until = max(self.unaware_until, until)
 
     # Standing still
 

@@ -15,8 +15,8 @@ rates, and for messages under way.  A user that waited while a process was slow,
 or could not be reached is not judged: then messages take their time.  While a process is
 considered a member that is dead, or out after a failed step, requests to it are lost until
 the circle is formed anew, and homes wait for it; and a process that gets errors from the
-engine cannot see the view in which another has come: so a user that waits then is judged
-only if it had asked before, in an epoch.
+engine, or waits for it, cannot see the view in which another has come: so a user that waits
+then is judged only if it had asked before, in an epoch.
 """
 
 from __future__ import annotations
