@@ -129,8 +129,17 @@ def test_alone_in_the_circle_nothing_is_bounded_until_another_comes() -> None:
     assert other.holds and mine.waits
 
 
-def test_alone_in_the_circle_nothing_is_taken_after_the_end_of_the_lease() -> None:
+def test_alone_nothing_is_taken_after_the_end_of_the_lease() -> None:
+    must_be_taken_in_time(World(2, hand_over_time=inf))
+
+
+def test_together_nothing_is_taken_after_the_end_of_the_lease() -> None:
     world = World(2, hand_over_time=inf)
+    world.use(1, 2)
+    must_be_taken_in_time(world)
+
+
+def must_be_taken_in_time(world: World) -> None:
     world[1].renewed(world.now + 1.0)
     world.release(world.get(1))
     world.now += 1.0
