@@ -914,8 +914,23 @@ async def test_a_loop_that_was_blocked_beyond_the_lease_finds_out_before_it_goes
         time.sleep(0.4)
         with pytest.raises(peerlock.Lost):
             grant.release()
-        async with a.lock("x", timeout=5), b.lock("y", timeout=5):
+        async with b.lock("y", timeout=5), a.lock("x", timeout=5):
             pass
+
+
+@on_each_loop
+async def test_a_task_that_was_blocked_keeps_what_it_takes_before_its_loop_answers(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster, lease=1.0) as a:
+        first = await a.lock("x").acquire()
+        time.sleep(1.1)
+        assert first.is_lost
+        second = await a.lock("x").acquire()  # which does not return to the loop
+        time.sleep(0.45)  # two checks of the beat
+        assert not second.is_lost
+        time.sleep(0.65)  # and now it was silent for a lease again
+        assert second.is_lost
 
 
 @on_each_loop

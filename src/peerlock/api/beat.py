@@ -10,11 +10,15 @@ question, like that of the node itself.
   it when the work under the lock has had time to stop, as with any loss.
 - Requests of tasks that wait are withdrawn, because no task could use the lock.  They are
   made again when the loop answers.
+- A task may call before its loop answers, because it has not returned to the loop since it
+  was blocked.  What it requests then shows that it runs, and is lost only if the loop is
+  silent for a lease after that.
 - Without a lease nothing is lost as long as the process lives.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from peerlock.api.errors import ClusterError
@@ -29,11 +33,17 @@ if TYPE_CHECKING:
 MOST = 1.0  # seconds between two checks
 
 
+def is_ours(waiter: Waiter) -> bool:
+    """A task's, and no heir."""
+    return isinstance(waiter, BaseUser)
+
+
 class Beat:
     def __init__(self, driver: BesideLoop) -> None:
         self._driver = driver
         self._host = driver.host
         self._asked_at: float | None = None  # and there was no answer yet
+        self._silent = False  # what its tasks held is lost, and there was no answer yet
         self._withdrawn: list[BaseUser] = []
 
     # In the node's thread
@@ -46,29 +56,33 @@ class Beat:
         lease = self._host.presence.lease
         assert lease is not None
         now, pace = clock.now(), min(MOST, lease / 5)
+        patience = lease - pace - margin(lease)
         if self._asked_at is None and self._host.node.locks:
             self._asked_at = now
             self._driver.tell(self._answer)
         asked_at = now if self._asked_at is None else self._asked_at
-        left = asked_at + lease - pace - margin(lease) - now
+        left = asked_at + patience - now
         # Before anything that might fail, so that this look is not the last.
         self._driver.loop.call_later(min(pace, left) if left > 0 else pace, self._look)
         if left <= 0:
-            self._silent(margin(lease))
+            self._take(now - patience, time_to_stop=margin(lease))
 
-    def _silent(self, time_to_stop: float) -> None:
-        heirs = self._host.step(self._take_all)
+    def _take(self, before: float, time_to_stop: float) -> None:
+        heirs = self._host.step(self._take_all, before)
         if heirs:
             self._driver.loop.call_later(time_to_stop, self._release, heirs)
         self._host.flush()
 
-    def _take_all(self) -> list[Waiter]:
+    def _take_all(self, before: float) -> list[Waiter]:
+        """Of all users; of those that came while it was silent, if they came before."""
         node = self._host.node
         if self._asked_at is None:
             return []  # it has just answered
-        waiting = [w for w in node.waiting() if isinstance(w, BaseUser)]
+        if not self._silent:
+            self._silent, before = True, inf
+        waiting = [w for w in node.waiting() if w.asked_at <= before and is_ours(w)]
         self._withdrawn += [w for w in waiting if node.give_up(w)]
-        holders = [h for h in node.holding() if isinstance(h, BaseUser)]  # and no heirs
+        holders = [h for h in node.holding() if h.since <= before and is_ours(h)]
         return [node.dispossess(holder) for holder in holders]
 
     def _release(self, heirs: list[Waiter]) -> None:
@@ -84,7 +98,7 @@ class Beat:
         self._driver.after_step()
 
     def _ask_again(self) -> None:
-        self._asked_at = None
+        self._asked_at, self._silent = None, False
         withdrawn, self._withdrawn = self._withdrawn, []
         for user in withdrawn:
             try:
