@@ -15,7 +15,7 @@ from peerlock.runtime import lending
 from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.codec import VERSION, Foreign, Frame, Hello, encode
 from peerlock.runtime.connection import Connection
-from peerlock.runtime.lending import PATROL, QUIET, SOON, Lending
+from peerlock.runtime.lending import PATROL, QUIET, SELDOM, SOON, Lending
 from tests.support.loops import on_each_loop, until
 from tests.support.threads import PATIENCE
 
@@ -192,11 +192,15 @@ async def test_it_is_taken_back_from_a_blocked_loop() -> None:
 @on_each_loop
 async def test_it_stays_lent_while_the_loop_hears_something() -> None:
     async with lender() as one:
+        paces = []
         for number in range(3, 3 + 3 * QUIET):
             one.send(number)
             await until(lambda number=number: one.heard[-1] == number)  # type: ignore[misc]
-            assert one.lending.patrol() == PATROL
+            paces.append(one.lending.patrol())
         assert one.connection.lent
+        assert paces[:2] == [2 * PATROL, 4 * PATROL]  # less and less often
+        assert set(paces[2:]) == {SELDOM}
+        assert one.lending.patrol() == PATROL  # nothing was heard since
 
 
 @on_each_loop

@@ -18,6 +18,7 @@ question, like that of the node itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 MOST = 1.0  # seconds between two checks
 
 
-def is_ours(waiter: Waiter) -> bool:
-    """A task's, and no heir."""
-    return isinstance(waiter, BaseUser)
+def ours(waiters: Iterable[Waiter]) -> list[BaseUser]:
+    """Those of tasks, without heirs."""
+    return [waiter for waiter in waiters if isinstance(waiter, BaseUser)]
 
 
 class Beat:
@@ -80,10 +81,11 @@ class Beat:
             return []  # it has just answered
         if not self._silent:
             self._silent, before = True, inf
-        waiting = [w for w in node.waiting() if w.asked_at <= before and is_ours(w)]
-        self._withdrawn += [w for w in waiting if node.give_up(w)]
-        holders = [h for h in node.holding() if h.since <= before and is_ours(h)]
-        return [node.dispossess(holder) for holder in holders]
+        for user in ours(node.waiting()):
+            if user.asked_at <= before and node.give_up(user):
+                self._withdrawn.append(user)
+        late = [user for user in ours(node.holding()) if user.since <= before]
+        return [node.dispossess(user) for user in late]
 
     def _release(self, heirs: list[Waiter]) -> None:
         for heir in heirs:

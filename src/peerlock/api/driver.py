@@ -1,7 +1,8 @@
 """What drives a node: an event loop, in a thread of the node's own or of the caller.
 
 - `OwnThread`: for threads.  Their steps are made in their own threads, under the node's
-  guard; for what follows from them the node's thread is woken.
+  guard, and so is what they say to members; for a turn, and for what cannot be sent at
+  once, the node's thread is woken.
 - `BesideLoop`: for tasks.  The node has a thread of its own, too, so that it answers others
   while the event loop of the tasks is blocked.  But that loop sends what it can by itself,
   and takes its own turns, since waking the other thread takes longer than all else that a
@@ -141,7 +142,7 @@ class OwnThread(Driver):
 
     def after_step(self) -> None:
         with self.guard:
-            told = self.host.must_be_flushed()
+            told = self.host.send_at_once() or self.host.must_be_flushed()
         if told:
             self.soon(self.host.flush)
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 __all__ = ["name", "now"]
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 NAMESPACE = "/proc/self/ns/time"
 
-if hasattr(time, "CLOCK_BOOTTIME"):
-
-    def now() -> float:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-    now = time.monotonic
+# A partial is called without a frame, and the node reads the clock ten times for a grant.
+now: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic
+)
 
 
 def name() -> str:

@@ -457,15 +457,16 @@ class Circles:
         return wires
 
     def receive_in_epoch(self, sender: MemberId, message: EpochMessage) -> None:
-        lock = self.locks.get(message.name)
-        if lock is None or lock.stage is Stage.SHUT:
+        lock, epoch = self.locks.get(message.name), message.epoch
+        if lock is None:
             return  # of an epoch that is over
-        epoch = message.epoch
         if lock.stage is OPEN:
             if epoch == lock.epoch:
                 self._in_epoch(lock, sender, message)
             elif epoch > lock.epoch:
                 raise RemoteError(f"{sender} is in a circle of {lock.name!r} that lacks us")
+        elif lock.stage is Stage.SHUT:
+            return
         elif epoch > lock.epoch and epoch >= lock.forming:
             if len(lock.early) >= EARLY:
                 raise RemoteError(f"{sender} sends too much for an unknown epoch")

@@ -249,7 +249,10 @@ class NamedLock:
         """No user here holds or wants it, and neither does the algorithm."""
         if self.waiters or self.holders or self.switching:
             return False
-        return not any(s.asking or s.here for s in self.slots)
+        for slot in self.slots:  # noqa: SIM110 - `any` is slower, and every message asks
+            if slot.asking or slot.here:
+                return False
+        return True
 
     @property
     def busy(self) -> int:

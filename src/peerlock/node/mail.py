@@ -33,12 +33,12 @@ class Mail:
     def __init__(self, handle: Handle, counts: Counter[str]) -> None:
         self.me: MemberId = 0
         self.dirty: dict[MemberId, None] = {}  # links with something to say
+        self.mine: deque[Message] = deque()  # to ourselves
         self._handle = handle
         self._counts = counts
         self._seen = 0  # the number of the newest view
         self._members: frozenset[MemberId] = frozenset()
         self._links: dict[MemberId, Link] = {}
-        self._mine: deque[Message] = deque()  # to ourselves
         self._full: set[MemberId] = set()
         self._early: list[tuple[MemberId, Batch]] = []
         # What was sent in views that we have not seen:
@@ -48,11 +48,11 @@ class Mail:
 
     def post(self, member: MemberId, message: Message) -> None:
         if member == self.me:
-            self._mine.append(message)
+            self.mine.append(message)
             return
         if member not in self._members:
             return  # it is out, or we are
-        link = self._link(member)
+        link = self._links.get(member) or self._link(member)
         if link.post(message):
             self._full.add(member)
         self.dirty[member] = None
@@ -94,7 +94,7 @@ class Mail:
             return ()
         if batch.to != self.me:
             return ()
-        link = self._link(sender)
+        link = self._links.get(sender) or self._link(sender)
         messages = link.accept(batch)
         if link.has_something_to_say:
             self.dirty[sender] = None
@@ -112,9 +112,7 @@ class Mail:
         self._early.append((sender, batch))
 
     def is_ahead(self, sender: MemberId, message: Message) -> bool:
-        """Whether it has to wait for a view; then it is kept."""
-        if type(message) not in OF_HOMES:
-            return False
+        """Whether a message to or from a home has to wait for a view; then it is kept."""
         kept = self._ahead.get(sender)
         if kept is None:
             if message.view <= self._seen:  # type: ignore[union-attr]
@@ -125,8 +123,8 @@ class Mail:
 
     def work_off(self) -> None:
         """Hear what we have told ourselves."""
-        while self._mine:
-            self._handle(self.me, self._mine.popleft())
+        while self.mine:
+            self._handle(self.me, self.mine.popleft())
 
     # Views
 
@@ -158,15 +156,14 @@ class Mail:
         """We are out."""
         self._members = frozenset()
         self._links.clear()
-        self._mine.clear()
+        self.mine.clear()
         self._full.clear()
         self._ahead.clear()
         self.dirty.clear()
 
     def _link(self, member: MemberId) -> Link:
-        link = self._links.get(member)
-        if link is None:
-            link = self._links[member] = Link()
+        """A new one."""
+        link = self._links[member] = Link()
         return link
 
     # What others ask

@@ -31,7 +31,7 @@ from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, OpenRequest
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import HOLDING, NamedLock, State, Waiter
-from peerlock.node.mail import Mail
+from peerlock.node.mail import OF_HOMES, Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import MEMBERS_PER_ELDER, Elders, Succession
 from peerlock.node.terms import validate_demand
@@ -111,7 +111,8 @@ class Node:
         """Sooner or later, or at once, `on_granted()` or `on_refused()` of it follows."""
         self.check_lease()
         self._turnstile.acquire(name, waiter)
-        self._mail.work_off()
+        if self._mail.mine:
+            self._mail.work_off()
 
     def give_up(self, waiter: Waiter) -> bool:
         """It does not want to wait any longer; False if it does not wait (any more)."""
@@ -127,7 +128,8 @@ class Node:
 
     def release(self, waiter: Waiter) -> None:
         self._turnstile.release(waiter)
-        self._mail.work_off()
+        if self._mail.mine:
+            self._mail.work_off()
 
     # What the world does
 
@@ -167,21 +169,23 @@ class Node:
 
     def receive(self, sender: MemberId, batch: Batch) -> None:
         self.check_lease()
-        fences = self.fences
-        known = self._mail.knows(sender)
+        fences, mail = self.fences, self._mail
+        known = mail.knows(sender)
         raised = known and (batch.fence > fences.highest or batch.limit > fences.limit)
         if raised:
             fences.validate(batch.view, batch.fence, batch.limit)
-        messages = self._mail.accept(sender, batch)
+        messages = mail.accept(sender, batch)
         if not known:
             return  # it is out, or not in yet
         if raised:
             fences.hear(batch.view, batch.fence, batch.limit)
         for message in messages:
-            if not self._mail.is_ahead(sender, message):
+            if type(message) not in OF_HOMES or not mail.is_ahead(sender, message):
                 self._handle(sender, message)
-        self._turnstile.go_on()
-        self._mail.work_off()
+        if self._turnstile.held_back:
+            self._turnstile.go_on()
+        if mail.mine:
+            mail.work_off()
 
     def connected(self, member: MemberId, again: bool = False) -> None:
         """There is a new connection to it; what was sent over older ones may be lost."""
@@ -192,7 +196,8 @@ class Node:
         """All pending inputs are done: release what no user came back for."""
         self.check_lease()
         self._turnstile.turn()
-        self._mail.work_off()
+        if self._mail.mine:
+            self._mail.work_off()
 
     def tick(self) -> None:
         """Once a second or so: acknowledge what came, give back what is not used."""

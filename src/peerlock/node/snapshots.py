@@ -40,7 +40,7 @@ PARTS: dict[type, Fields] = {
         "_seen",
         "_members",
         "_links",
-        "_mine",
+        "mine",
         "_full",
         "_early",
         "_ahead",
@@ -62,7 +62,7 @@ PARTS: dict[type, Fields] = {
         "open_for_business",
         "marked",
         "resting",
-        "_held_back",
+        "held_back",
     ),
 }
 OWN: Fields = ("me", "view", "member")

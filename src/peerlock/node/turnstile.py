@@ -67,6 +67,8 @@ class Turnstile:
         self.open_for_business = False  # we are a member
         self.marked: list[NamedLock] = []  # to be looked at in the next turn
         self.resting: list[NamedLock] = []  # to be asked for in the next turn
+        # To be asked for, while a link is full or there are no fences.
+        self.held_back: dict[NamedLock, None] = {}
         self._mail = mail
         self._circles = circles
         self._locks = circles.locks
@@ -74,9 +76,6 @@ class Turnstile:
         self._clock = clock
         self._knobs = knobs
         self._statistics = statistics
-        self._held_back: dict[
-            NamedLock, None
-        ] = {}  # while a link is full, or without fences
 
     # What users want
 
@@ -254,8 +253,8 @@ class Turnstile:
 
     def go_on(self) -> None:
         """Ask for what was held back, unless there still is a reason to."""
-        if self._held_back and self._fences.left and not self._mail.has_full_links:
-            held_back, self._held_back = self._held_back, {}
+        if self.held_back and self._fences.left and not self._mail.has_full_links:
+            held_back, self.held_back = self.held_back, {}
             for lock in held_back:
                 self.serve(lock)
 
@@ -268,7 +267,7 @@ class Turnstile:
         self.open_for_business = False
         self.marked.clear()
         self.resting.clear()
-        self._held_back.clear()
+        self.held_back.clear()
         lost = [holder for lock in self._locks.values() for holder in lock.holders]
         for lock in self._locks.values():
             lock.holders = ()
@@ -292,10 +291,12 @@ class Turnstile:
         if lock.place >= 0:
             self._circles.see_who_is_in(lock)
         self._start_turns(lock)
-        self._let_in_whom_we_can(lock)
-        while lock.waiters and self._ask(lock):
-            self._start_turns(lock)
+        lock.free = None
+        if lock.waiters:
             self._let_in_whom_we_can(lock)
+            while lock.waiters and self._ask(lock):
+                self._start_turns(lock)
+                self._let_in_whom_we_can(lock)
         for slot in lock.slots:
             if slot.here and not slot.users:
                 if slot.only and not lock.waiters:
@@ -322,7 +323,6 @@ class Turnstile:
                     slot.until = min(ends, slot.until)
 
     def _let_in_whom_we_can(self, lock: NamedLock) -> None:
-        lock.free = None
         while lock.waiters:
             waiter = lock.waiters[0]
             if waiter.demand is not lock.agreed and not self._agree(lock, waiter):
@@ -395,7 +395,7 @@ class Turnstile:
         if lock.switching or not (lock.running or lock.may_ask):
             return False
         if self._mail.has_full_links or not self._fences.left:
-            self._held_back[lock] = None
+            self.held_back[lock] = None
             return False
         wanted = len(lock.waiters)
         at_once = False
@@ -417,9 +417,9 @@ class Turnstile:
         """
         if lock.stage is not OPEN:
             return
+        lock.free = None
         if lock.waiters:
             self._let_in_whom_we_can(lock)
-        lock.free = None
         for slot in lock.slots:
             if slot.here and not slot.users:
                 self._release_peer(slot)

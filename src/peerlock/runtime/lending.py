@@ -32,8 +32,9 @@ from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.connection import Connection, give_up_descriptor
 
 # Seconds.  The patrol costs more than it takes: the interpreter changes threads for it.
+# So it comes less often, the longer the loop has been seen to read.
 OFTEN = 0.02
-PATROL, SOON = 0.004, 0.001
+PATROL, SOON, SELDOM = 0.004, 0.001, 0.016
 QUIET = 12  # visits
 
 
@@ -68,6 +69,7 @@ class Lending:
         self._counted = 0  # hearings
         self._waiting = False  # something was unread
         self._visits = 0  # since something was heard
+        self._pace = PATROL
         self._blocked = False
 
     # In the node's thread
@@ -89,7 +91,9 @@ class Lending:
         """In how many seconds to come again; 0 if none is lent."""
         if self._counted != self._hearings:  # the loop is not blocked
             self._counted, self._waiting, self._visits = self._hearings, False, 0
-            return PATROL
+            self._pace = min(2 * self._pace, SELDOM)
+            return self._pace
+        self._pace = PATROL
         self._visits += 1
         waiting = not self._loans.keys().isdisjoint(self._arrivals.waiting())
         self._blocked = waiting and self._waiting
