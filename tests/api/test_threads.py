@@ -144,6 +144,32 @@ def test_threads_of_several_nodes_are_in_one_at_a_time(
     assert users(node, other) == 0
 
 
+def test_a_thread_that_waits_gives_back_by_itself_what_it_has_released(
+    node: LockNode, other: LockNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def next_one() -> int:
+        with node.host.guard:
+            (slot,) = node.host.node.locks["x"].slots
+            slot.until = inf  # it is not late: a release alone keeps it for this process
+            peer: Any = slot.peer
+            return peer.next if peer else 0
+
+    released = node.lock("x")
+    with node.lock("y"):  # so that requesting it brings no message back
+        pass
+    with other.lock("y"):
+        released.acquire()
+        waiter = Thread(other.lock("x").acquire)
+        until(lambda: bool(next_one()))
+        with monkeypatch.context() as meanwhile:  # the node's thread does nothing for it
+            meanwhile.setattr(node.host, "flush", lambda: None)
+            released.release()
+            late = Thread(lambda: node.lock("y").acquire(timeout=PATIENCE))
+            until(lambda: not waiter.is_alive())
+        node.driver.soon(node.host.flush)
+    assert late.result() is True
+
+
 def test_readers_and_permits(node: LockNode, other: LockNode) -> None:
     with node.lock("r", shared=True), other.lock("r", shared=True):
         assert not node.lock("r").acquire(blocking=False)

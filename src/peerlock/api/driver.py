@@ -85,6 +85,14 @@ class Driver:
         """What follows from a step of the node that a user has made."""
         raise NotImplementedError
 
+    def before_wait(self) -> None:
+        """The thread that has made the step waits now, and comes back for nothing that it
+        has released."""
+        with self.guard:
+            if self.host.node.may_let_go:
+                self.host.step(self.host.node.turn)
+        self.after_step()
+
     def tell(self, work: Callable[..., None], *arguments: Any) -> None:
         """Call this in the loop of the tasks, from any thread."""
         loop = self.tasks_loop

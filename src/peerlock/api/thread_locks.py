@@ -221,7 +221,7 @@ class Lock(grants.Handle):
         user.expect()
         self._host.step(self._ask, user)
         if timeout:
-            self._driver.after_step()
+            self._driver.before_wait()
         else:
             self._driver.soon(self._probe, user)
         try:

@@ -275,6 +275,12 @@ class Node:
         return bool(self._turnstile.marked or self._turnstile.resting)
 
     @property
+    def may_let_go(self) -> bool:
+        """A turn would let go of something, and request nothing: it may come before what
+        others have sent was received."""
+        return bool(self._turnstile.marked) and not self._turnstile.resting
+
+    @property
     def turn_concerns_others(self) -> bool:
         """Another member may wait for that turn."""
         return self._turnstile.turn_concerns_others

@@ -348,16 +348,16 @@ class Host:
 
     def send_at_once(self) -> bool:
         """What can be sent without the loop; whether the loop must be told to flush."""
-        node, must_act = self.node, self.presence.must_act
-        if self._told_to_flush or not (node.has_something_to_say or must_act):
+        node, must_act, told = self.node, self.presence.must_act, self._told_to_flush
+        if self._left_over or not (node.has_something_to_say or must_act):
             return False
         for member, batch in node.drain():
             line = self._lines.get(member)
             rest = b"" if line is None else line.send_at_once(batch)
             if line is None or rest:
                 self._left_over.append((member, line, rest))
-        self._told_to_flush = must_act or bool(self._left_over)
-        return self._told_to_flush
+        self._told_to_flush = told or must_act or bool(self._left_over)
+        return self._told_to_flush and not told
 
     def must_turn(self) -> bool:
         """Whether the caller must see to a turn, once."""
