@@ -40,8 +40,11 @@ UNHURRIED = [HealthCheck.too_slow]
 settings.register_profile("unhurried", deadline=None, suppress_health_check=UNHURRIED)
 settings.load_profile("unhurried")
 
-# A process in the background ignores Ctrl-C, and so would all that the tests start.
+# A process in the background ignores Ctrl-C, under nohup a hang-up, too; and so would all
+# that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(ignored, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
