@@ -30,6 +30,7 @@ from peerlock.node.views import MemberId, View
 from peerlock.node.wire import (
     Batch,
     Close,
+    Epoch,
     EpochMessage,
     Formed,
     Go,
@@ -290,6 +291,23 @@ def tell_answered_among_other_elders(patch: Patch) -> None:
 
     honest = Circles.receive_tell
     patch.setattr(Circles, "receive_tell", receive_tell)
+
+
+def former_homes_not_answered(patch: Patch) -> None:
+    def counts(self: Circles, sender: MemberId, name: str, epoch: Epoch) -> bool:
+        return self._succession.home(name) == sender and honest(self, sender, name, epoch)
+
+    honest = Circles._counts
+    patch.setattr(Circles, "_counts", counts)
+
+
+def closing_waits_for_nothing(patch: Patch) -> None:
+    def close(self: Circles, lock: NamedLock) -> None:
+        honest(self, lock)
+        self._asked.pop(lock, None)
+
+    honest = Circles._close
+    patch.setattr(Circles, "_close", close)
 
 
 def the_halted_not_reported(patch: Patch) -> None:
@@ -1060,6 +1078,16 @@ MUTANTS = (
         "what was given back to a dead home is kept",
         closing_for_ever,
         "test_homes.test_what_is_given_back_while_the_home_changes_is_given_back_to_the_next",
+    ),
+    Mutant(
+        "what a former home says is dropped in silence",
+        former_homes_not_answered,
+        "test_homes.test_a_home_that_missed_a_view_is_told_what_was_not_heard_meanwhile",
+    ),
+    Mutant(
+        "a member that closes a name waits for no answer",
+        closing_waits_for_nothing,
+        "test_homes.test_what_is_given_back_to_a_home_for_one_view_is_given_back",
     ),
     Mutant("names in use are given back", the_used_given_back),
     Mutant(

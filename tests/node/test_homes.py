@@ -880,7 +880,8 @@ def test_names_that_stay_with_their_home_are_not_asked_for() -> None:
     assert (stays in reports) == (world.home(stays) == 3)
 
 
-def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
+def home_moves_away_and_back() -> tuple[World, str]:
+    """While 16 is in, the home of this name is 2, otherwise it is 1."""
     world = World(15)
     world.join(16)
     name = next(n for n in map(str, range(99)) if world.home(n) == 2)
@@ -888,6 +889,11 @@ def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
     world.die(16)
     world.settle()
     assert world.home(name) == 1
+    return world, name
+
+
+def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
+    world, name = home_moves_away_and_back()
     world.use(5, 6, name=name)
     holder, first = world.get(5, name), entry(world, name).epoch
     world.join(17)
@@ -906,12 +912,7 @@ def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
 
 def test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign() -> None:
     """It is told so (Stale) as soon as it says anything of its old reign."""
-    world = World(15)
-    world.join(16)
-    name = next(n for n in map(str, range(99)) if world.home(n) == 2)
-    world.settle()
-    world.die(16)
-    world.settle()
+    world, name = home_moves_away_and_back()
     world.use(5, 6, name=name)
     holder = world.get(5, name)
     world.still.add(1)  # which sees nothing of the next view
@@ -929,6 +930,43 @@ def test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign() -> 
     world.finish(holder)
     assert user.holds
     assert world.remote_errors == 0
+
+
+def test_a_home_that_missed_a_view_is_told_what_was_not_heard_meanwhile() -> None:
+    """Its Reform comes to a member that has another home just then."""
+    world, name = home_moves_away_and_back()
+    world.use(5, name=name)
+    world.slow.add((1, 5))
+    user = world.ask(7, name)
+    world.settle()
+    world.still.add(1)
+    world.join(17)
+    world.hasten(1, 5)
+    world.settle()
+    assert user.waits and world.lock(5, name).stage is OPEN
+    world.die(17)
+    world.show(1)
+    world.wake(1)
+    world.settle()
+    assert user.holds and circle(world, name) == {5, 7}
+    assert world.remote_errors == 0
+
+
+def test_what_is_given_back_to_a_home_for_one_view_is_given_back() -> None:
+    """The home before and after that view has seen nothing of it."""
+    world, name = home_moves_away_and_back()
+    world.use(5, 6, name=name)
+    world.still |= {1, 2}
+    world.join(17)
+    world.pass_time(1_000)
+    assert world.lock(5, name).closing and world.lock(6, name).closing
+    world.die(17)
+    for home in (1, 2):
+        world.show(home)
+        world.wake(home)
+    world.settle()
+    world.pass_time(1_000)
+    assert world.remembers_nothing and world.remote_errors == 0
 
 
 def test_what_is_given_back_while_the_home_changes_is_given_back_to_the_next() -> None:

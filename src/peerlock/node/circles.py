@@ -8,8 +8,9 @@ terms of the name; only then are its peers made.  The rules of a member:
   that holds the lock keeps it meanwhile.  Messages of older epochs are dropped; messages of
   the next epoch that arrive early are kept.
 - **A message of the home counts** if the sender is the home in the view that the member has
-  seen, and if its reign is not below the member's floor (`node/succession.py`).  If it is
-  below, the member says so (`Stale`).
+  seen, and if its reign is not below the member's floor (`node/succession.py`).  Otherwise
+  the member says so (`Stale`): a home that becomes the home again, and has seen no other in
+  between, must not wait for an answer to what was not heard.
 - **In order.**  In a new epoch holders enter again, then members with waiters request, one
   after the other, and then all members may request.  A member that has requested says so to
   the first in this order and to the next (`Next`), and the first says so to the next as
@@ -157,6 +158,7 @@ class Circles:
             self.forget_if_unused(lock)
         else:
             lock.closing = True
+            self._asked[lock] = None
 
     def lose_everything(self) -> None:
         """This member is out.  Waiters keep waiting until it has joined again."""
@@ -274,13 +276,11 @@ class Circles:
 
     def _counts(self, sender: MemberId, name: str, epoch: Epoch) -> bool:
         """Whether this home's word counts."""
-        if not self._is_home(sender, name):
-            return False
         floor = self._succession.floor(name)
-        if epoch.reign < floor:
-            self._post(sender, Stale(self.view, name, floor))
-            return False
-        return True
+        if self._is_home(sender, name) and epoch.reign >= floor:
+            return True
+        self._post(sender, Stale(self.view, name, floor))
+        return False
 
     def _is_home(self, sender: MemberId, name: str) -> bool:
         if self._succession.home(name) == sender:
@@ -319,6 +319,8 @@ class Circles:
         for lock in taken:
             if lock.closing:
                 lock.closing = False
+                if self._asked.get(lock) is None:
+                    self._asked.pop(lock, None)
                 self.rest(lock, used=False)
             if lock in self._asked:
                 self._ask_again(lock)
