@@ -56,6 +56,20 @@ def test_every_story_has_its_name_and_is_told() -> None:
         story_named("deaths")
 
 
+DOCS = Path(__file__).parents[2] / "docs" / "checked.md"
+
+
+def test_the_docs_have_each_story_with_its_counts() -> None:
+    rows = [line.split(" | ") for line in DOCS.read_text().splitlines()]
+    written = {
+        row[0].strip("| `"): (row[2].replace(",", ""), row[3].replace(",", ""))
+        for row in rows
+        if len(row) == 5 and row[0].startswith("| `")
+    }
+    pinned = (PINNED | check_all.PINNED).items()
+    assert written == {name: (str(s), str(t)) for name, (s, t) in pinned}
+
+
 # What is found
 
 

@@ -1217,4 +1217,5 @@ FOUND_BY = {
     "holders do not enter the new epoch": "two",
     "nobody says Go to others": "two",
     "a new home is not asked again": "leave",
+    "what a former home says is dropped in silence": "elders",
 }

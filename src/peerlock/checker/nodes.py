@@ -4,7 +4,8 @@ A *process* is a production node (`peerlock.node`) with one user of one name.  T
 is a peer of its own: it keeps the members, and sends every view to each of them.
 
 - Processes send each other batches, in order.  A process sees a view when the engine's
-  message arrives: earlier or later than others do, and than their batches.
+  message arrives: earlier or later than others do, and than their batches.  If the story
+  says so, it looks at views at any time after that, and sees only the newest.
 - A turn of a node may come at any time after it is due.  Ticks come at any time, as many as
   the story has for each process, and late ones when nothing is under way; the clock of a
   process advances by a second with each.
@@ -32,6 +33,7 @@ from peerlock.core.peer import Down, NodeId, Peer, fixed, setting, snake
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
+from peerlock.node.succession import MEMBERS_PER_ELDER
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, MemberId, View
 from peerlock.node.wire import Batch, ToPeer
@@ -53,9 +55,12 @@ class Story(NamedTuple):
     ticks: int = 0  # of each process, at any time
     late: int = 0  # ticks of each process after these, when nothing is under way
     crashes: int = 0
+    lasting: tuple[NodeId, ...] = ()  # processes that do not crash
     returns: bool = False
     leaver: NodeId = 0  # a process that leaves, once its user has released
     hand_overs: int = 1
+    members_per_elder: int = MEMBERS_PER_ELDER
+    late_to_look: NodeId = 0  # a process that may miss views
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,13 @@ class ModelProcess(Peer):
     late_left: int = 0
     unused_for: int = 0  # ticks
     left: bool = False
+    heard: View | None = None  # that it has not looked at
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.ticks_left, self.late_left = self.story.ticks, self.story.late
         knobs = Knobs(hand_overs=self.story.hand_overs, hand_over_time=inf)
-        self.node = Node(lambda: self.now, knobs)
+        self.node = Node(lambda: self.now, knobs, self.story.members_per_elder)
 
     @property
     def engine(self) -> NodeId:
@@ -219,9 +225,19 @@ class ModelProcess(Peer):
             self._settle()
 
     def receive_view_seen(self, sender: NodeId, seen: ViewSeen) -> None:
-        if not self.left:
-            self.node.see(seen.view, seen.me)
-            self._settle()
+        if self.left:
+            return
+        if self.me == self.story.late_to_look and seen.me is None:
+            self.heard = seen.view
+            self.set_timer("look", 0.0)
+            return
+        self.node.see(seen.view, seen.me)
+        self._settle()
+
+    def _look(self) -> None:
+        if self.heard is not None and not self.left:
+            self.node.see(self.heard)
+        self.heard = None
 
     # After each input
 
@@ -299,7 +315,7 @@ def node_model(story: Story) -> Model:
         network=Network(fifo=True, crashes=story.crashes, returns=story.returns),
         rule=Sharing() if story.readers else Permits(story.demand.permits or 1),
         fences=not (story.crashes or story.readers or story.demand.permits),
-        lasting=(engine,),
+        lasting=(*story.lasting, engine),
         outlasting=("late", "end"),
         measured=False,
     )
@@ -381,6 +397,17 @@ LARGE_STORIES = (
         3,
         readers=True,
         crashes=1,
+    ),
+    Story(
+        "elders",
+        "a home and one that asks; another home joins and dies; the first may miss that",
+        3,
+        (0, 1, 0),
+        2,
+        crashes=1,
+        lasting=(1, 2),
+        members_per_elder=1,
+        late_to_look=1,
     ),
     Story(
         "three-permits",
