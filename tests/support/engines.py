@@ -77,10 +77,22 @@ def files(path: Path) -> list[str]:
 
 
 class Clock:
-    """The one on which leases are counted, in this process."""
+    """The one on which leases are counted, in this process.
+
+    It begins at a whole second and counts milliseconds, so that 9.999 s and 0.001 s are 10 s
+    whatever the machine's clock shows.
+    """
 
     def __init__(self) -> None:
-        self.now = clock.now()
+        self._now = float(int(clock.now()))
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    @now.setter
+    def now(self, seconds: float) -> None:
+        self._now = round(seconds, 3)
 
 
 @pytest.fixture
