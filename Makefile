@@ -108,11 +108,14 @@ reproduce: .venv/ready
 	$(BIN)/peerlock reproduce --plot out/reproduce/reproduced \
 	    --markdown out/reproduce/reproduced.md
 
-# Whole nodes under faults, a run for each seed; then real processes, killed and stopped:
+# Whole nodes under faults, a run for each seed; then real processes, killed and stopped,
+# with each engine:
 # make soak SEEDS=100000 SECONDS=3600
 soak: .venv/ready
 	$(BIN)/python -m bench.soak --seeds $(SEEDS)
 	$(BIN)/python -m tests.process_soak --seconds $(SECONDS)
+	$(BIN)/python -m tests.process_soak --seconds $(SECONDS) --engine etcd
+	$(BIN)/python -m tests.process_soak --seconds $(SECONDS) --engine postgresql
 
 # Real processes on several hosts (network namespaces: needs root and iproute2), with etcd
 # or PostgreSQL; the report is out/chaos.html:

@@ -2,16 +2,21 @@
 
 First, eight processes count together in a file, so many times, by each algorithm that
 serves locks.  Then come rounds of trouble: each has a seed of its own and fresh processes;
-a round that fails tells its seed.
+a round that fails tells its seed.  The members are kept by files, by one etcd or by one
+PostgreSQL (`--engine`); counting needs files.
 """
 
 import argparse
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from peerlock.algorithms.catalogue import CATALOGUE
+from tests.support.etcd_servers import servers
+from tests.support.postgresql_servers import data_directory, server, why_not
 from tests.support.processes import (
     Crowd,
     Trouble,
@@ -23,14 +28,43 @@ from tests.support.processes import (
 ROUND = 30.0
 
 
+@contextmanager
+def files(folder: Path) -> Iterator[str]:
+    yield f"sqlite://{folder}/c.db"
+
+
+@contextmanager
+def etcd(folder: Path) -> Iterator[str]:
+    with servers(folder) as (one,):
+        yield f"etcd://{one.address}/soak"
+
+
+@contextmanager
+def postgresql(_: Path) -> Iterator[str]:
+    if reason := why_not():
+        raise SystemExit(reason)
+    with data_directory() as template, server(template) as one:
+        yield f"{one.conninfo()}?cluster=soak"
+
+
+# Its cluster, and the lease of a member in it: etcd's are at least a second long.
+ENGINES: dict[str, tuple[Callable[[Path], AbstractContextManager[str]], float]] = {
+    "files": (files, 0.5),
+    "etcd": (etcd, 2.0),
+    "postgresql": (postgresql, 1.0),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=ENGINES, default="files")
     parser.add_argument("--processes", type=int, default=6)
     parser.add_argument("--grants", type=int, default=20_000, help="by each algorithm")
     options = parser.parse_args()
-    count(options.grants // 8)
+    if options.engine == "files":
+        count(options.grants // 8)
     trouble(options)
 
 
@@ -49,12 +83,16 @@ def count(rounds: int) -> None:
 
 
 def trouble(options: argparse.Namespace) -> None:
+    engine, lease = ENGINES[options.engine]
     ends, seed, total = time.monotonic() + options.seconds, options.seed, Counter[str]()
     while (left := ends - time.monotonic()) > 0:
-        with tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path:
+        with (
+            tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path,
+            engine(Path(path)) as cluster,
+        ):
             store = Path(path, "store.db")
             print(f"seed {seed}: ", end="", flush=True)
-            processes = Trouble(f"sqlite://{path}/c.db", store, seed, options.processes)
+            processes = Trouble(cluster, store, seed, options.processes, lease)
             processes.run(min(ROUND, left))
             total.update(processes.counts, written=judge_store(store))
         print(", ".join(f"{name} {number:,}" for name, number in total.items()))

@@ -179,15 +179,15 @@ class Trouble:
     had happened, some leave and come back.  The seed decides who, when and what.
     """
 
-    LEASE = 0.5
-
-    def __init__(self, cluster: str, store: Path, seed: int, number: int = 6) -> None:
+    def __init__(
+        self, cluster: str, store: Path, seed: int, number: int = 6, lease: float = 0.5
+    ) -> None:
         self.random = Random(seed)
         self.store = store
-        self.number = number
+        self.lease = lease
         self.counts = {"killed": 0, "stopped": 0, "rejoined": 0}
         make_store(store)
-        self.crowd = Crowd(cluster, number, self.LEASE)
+        self.crowd = Crowd(cluster, number, lease)
         self.writing: dict[Process, int] = {}
 
     def run(self, seconds: float) -> None:
@@ -217,7 +217,7 @@ class Trouble:
         victims = self.random.sample(self.crowd.processes, self.random.choice([1, 1, 2]))
         for victim in victims:
             victim.signal(signal.SIGSTOP)
-        time.sleep(self.LEASE * self.random.choice([0.2, 0.8, 1.0, 1.5, 2.5]))
+        time.sleep(self.lease * self.random.choice([0.2, 0.8, 1.0, 1.5, 2.5]))
         for victim in victims:
             victim.signal(signal.SIGCONT)
         self.counts["stopped"] += len(victims)

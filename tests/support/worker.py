@@ -17,6 +17,7 @@ from typing import Any
 
 import peerlock
 from peerlock.api.loops import new_event_loop
+from peerlock.api.meeting import Reach
 from peerlock.api.tasks import Grant, Lock, LockNode
 
 STORE = """
@@ -37,7 +38,7 @@ class Worker:
         self.tasks: set[asyncio.Task[None]] = set()
 
     async def main(self) -> None:
-        self.node = await peerlock.join(self.cluster, lease=self.lease)
+        self.node = await self.join()
         say(joined=self.node.host.node.me)
         commands = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
@@ -52,6 +53,11 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.node.leave()
+
+    async def join(self) -> LockNode:
+        here = self.cluster.startswith("sqlite:")
+        reach = Reach() if here else Reach("127.0.0.1:0", insecure=True)
+        return await peerlock.join(self.cluster, lease=self.lease, reach=reach)
 
     async def obey(self, command: dict[str, Any]) -> None:
         number = command.pop("number")
@@ -84,7 +90,7 @@ class Worker:
     async def do_rejoin(self, number: int) -> None:
         async with self.here:
             await self.node.leave()
-            self.node = await peerlock.join(self.cluster, lease=self.lease)
+            self.node = await self.join()
 
     async def do_count(
         self,
