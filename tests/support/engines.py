@@ -79,8 +79,8 @@ def files(path: Path) -> list[str]:
 class Clock:
     """The one on which leases are counted, in this process.
 
-    It begins at a whole second and counts milliseconds, so that 9.999 s and 0.001 s are 10 s
-    whatever the machine's clock shows.
+    It begins at a whole second and counts milliseconds, so that 9.999 s and 0.001 s are
+    10 s, whatever the machine's clock shows.
     """
 
     def __init__(self) -> None:
