@@ -15,8 +15,9 @@ rates, and for messages under way.  A user that waited while a process was slow,
 or could not be reached is not judged: then messages take their time.  While a process is
 considered a member that is dead, or out after a failed step, requests to it are lost until
 the circle is formed anew, and homes wait for it; and a process that gets errors from the
-engine, or waits for it, cannot see the view in which another has come: so a user that waits
-then is judged only if it had asked before, in an epoch.
+engine, or waits for it, cannot see the view in which another has come, nor enter an epoch
+that was opened in it: so a user that waits then is judged only if it had asked before, in
+an epoch in which all members could request.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class QueuePlace:
     who: str  # its process
     asked_at: float
     shared: bool
-    asked_in_epoch: bool  # and when no dead process was considered a member
+    asked_in_epoch: bool  # that runs, and when no dead process was considered a member
     counts: Callable[[], bool]  # whether it waits to be served in turn
 
 

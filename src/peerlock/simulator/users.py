@@ -58,7 +58,7 @@ class SimulatedUser(Waiter):
     def _place(self) -> QueuePlace:
         process = self.process
         lock = process.node.locks.get(self.name)
-        in_epoch = lock is not None and lock.stage is Stage.OPEN
+        in_epoch = lock is not None and lock.stage is Stage.OPEN and lock.running
         in_epoch = in_epoch and process.cluster.faults.whole_since() < inf
         now, shared = process.cluster.now, self.demand.shared
         waits = partial(self._waits_as, process.node.me)
