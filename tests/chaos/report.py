@@ -58,7 +58,10 @@ def figures(wanted: Play, history: History, verdict: Verdict) -> str:
         ),
         (seconds(verdict.closest), "least time from a loss to the next grant"),
         (f"{len(verdict.unserved)}", "waiters not served in the end"),
-        (most(verdict.served_after), "until the last who waited at the end was let in"),
+        (
+            most(verdict.served_after),
+            "from the end of the faults until the last waiter acquired its lock",
+        ),
     ]
     tiles = "".join(f"<div><b>{b}</b><span>{text}</span></div>" for b, text in shown)
     return f'<div class="figures">{tiles}</div>'
@@ -176,7 +179,7 @@ def told(one: Around) -> str:
     text = f"{lasting(one):.1f} s, {one.lost} grants lost"
     text += f", no grant for {one.longest_gap:.2f} s"
     if one.recovered is not None:
-        text += f", who waited let in after {one.recovered:.2f} s"
+        text += f", waiter served after {one.recovered:.2f} s"
     return f"{text} ({more})" if more else text
 
 
@@ -191,6 +194,6 @@ def every_fault(history: History, verdict: Verdict) -> str:
     ]
     head = '<tr><th>at</th><th class="text">fault</th><th class="text">whom</th>'
     head += "<th>lasted</th><th>grants</th><th>lost</th><th>no grant for</th>"
-    head += "<th>who waited let in after</th></tr>"
+    head += "<th>waiter served after</th></tr>"
     table = f'<div class="scroll"><table>{head}{"".join(rows)}</table></div>'
     return f"<details><summary>{len(rows)} of them</summary>{table}</details>"

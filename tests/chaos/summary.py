@@ -29,7 +29,10 @@ def summary(wanted: Play, history: History, verdict: Verdict) -> str:
         ),
         ("least time from a loss to the next grant", seconds(verdict.closest)),
         ("waiters not served in the end", f"{len(verdict.unserved)}"),
-        ("until the last who waited at the end was let in", most(verdict.served_after)),
+        (
+            "from the end of the faults until the last waiter acquired its lock",
+            most(verdict.served_after),
+        ),
         ("processes that ended by themselves", f"{len(verdict.failed)}"),
     ]
     calm = f"{wanted.engine} stopped, shortly, and nothing else wrong"
@@ -51,6 +54,6 @@ def short(wanted: Play, verdict: Verdict) -> str:
 
 def kinds(verdict: Verdict) -> list[str]:
     head = ["fault", "times", "seconds", "grants/s before / during", "lost"]
-    head += ["no grant for", "who waited let in after"]
+    head += ["no grant for", "waiter served after"]
     said = [f"| {' | '.join(head)} |", f"| --- {'| ---: ' * (len(head) - 1)}|"]
     return said + [f"| {' | '.join(row)} |" for row in kind_cells(verdict)]
