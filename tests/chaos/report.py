@@ -105,7 +105,7 @@ def kinds(verdict: Verdict) -> str:
     head = "<tr><th>fault</th><th>times</th><th>seconds, in all</th>"
     head += "<th>grants per second<br>before / during</th><th>grants lost</th>"
     head += "<th>longest time without a grant<br>median / worst</th>"
-    head += "<th>who waited was let in after<br>median / worst</th></tr>"
+    head += "<th>waiter served after<br>median / worst</th></tr>"
     return f'<div class="scroll"><table>{head}{"".join(kind_rows(verdict))}</table></div>'
 
 
