@@ -141,7 +141,7 @@ class CarvalhoRoucairolUnaware(CarvalhoRoucairol):
 class MaekawaWithoutInquire(Maekawa):
     """Maekawa's algorithm without its INQUIRE.
 
-    Made by leaving out step 3 of section 4: nobody is ever asked to relinquish, and nodes
+    Made by leaving out step 3 of section 4: no node is ever asked to relinquish, and nodes
     that have locked parts of each other's sets wait for the rest for ever.
     """
 

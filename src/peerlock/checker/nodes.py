@@ -78,7 +78,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class ViewSeen:
-    """The engine's word on a view; `me` for who has just joined."""
+    """The engine's word on a view; `me` for the one that has just joined."""
 
     view: View
     me: MemberId | None = None

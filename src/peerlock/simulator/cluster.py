@@ -305,9 +305,9 @@ class Cluster:
         self._until(lambda: self.now >= self.story.troubled, "the faults")
         self.faults.cease()
         self.tell(self.processes[0], "sees the end of all faults")
-        self._until(self._at_peace, "those who wait")
+        self._until(self._at_peace, "the waiters")
         self._invite()
-        self._until(self._at_peace, "those who should get in together")
+        self._until(self._at_peace, "those that should get in together")
         self._until(self._nothing_remembered, "what is remembered")
         return self._outcome()
 
