@@ -1,5 +1,6 @@
 """The pages of the site; that Sphinx has nothing to say against them, `make docs` shows."""
 
+import dataclasses
 import re
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -227,9 +228,24 @@ def test_names_are_public_or_internal_and_exist(book: Book) -> None:
     for kind in (getattr(face, name) for face in (peerlock, sync) for name in api.SURFACE):
         rest = set(api.own_names(kind)) - {*api.SURFACE[kind.__name__]}
         assert not rest, kind
-    for page in ("api.md", "lab.md"):
-        named = re.findall(r"\{py:(?:method|property|attribute)\} (\w+)", book.pages[page])
+    for page in ("api.md", "lab.md", "modules.md"):
+        named = re.findall(r"\{py:(?:method|property)\} (\w+)", book.pages[page])
         assert not api.INTERNAL & set(named)
+
+
+def test_the_fields_of_a_public_dataclass_are_in_the_reference(book: Book) -> None:
+    for module in api.LAB_MODULES:
+        _, _, rest = book.pages["lab.md"].partition(f"currentmodule}} {module.__name__}\n")
+        part, _, _ = rest.partition("currentmodule}")
+        found = re.findall(
+            r"^`+\{py:class\} (\w+)(.*?)^`````$", part, re.MULTILINE | re.DOTALL
+        )
+        for name, shown in found:
+            kind = getattr(module, name)
+            fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+            for field in fields:
+                here = f"{{py:attribute}} {field.name}\n" in shown
+                assert here != field.name.startswith("_"), field.name
 
 
 def test_searches_are_read_from_the_table() -> None:
