@@ -1,6 +1,7 @@
 """The pages of the site; that Sphinx has nothing to say against them, `make docs` shows."""
 
 import dataclasses
+import html
 import re
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -18,6 +19,7 @@ from handbook import (
     texts,
 )
 from handbook.book import ROOT, Book, inline, trace_style, up
+from handbook.demo import NODES, PICTURE
 from handbook.markdown import prose, table
 from handbook.mathematics import typeset, typeset_pages
 from handbook.measures import SIZES, Measured, Room, right_ones, room
@@ -30,6 +32,7 @@ from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
 from peerlock.cli.main import COMMANDS
+from peerlock.node.terms import LOCK
 from peerlock.playground import links
 from peerlock.playground.run import run
 from peerlock.simulator.experiment import Result, Spread
@@ -254,6 +257,18 @@ def test_searches_are_read_from_the_table() -> None:
     assert all(row[4] == "holds" for row in checked.searches_of("central"))
     assert len(checked.findings()) > 20
     assert checked.findings_about({"maekawa-cyclic-round"})
+
+
+def test_the_picture_of_the_demo_is_what_the_demo_prints_now() -> None:
+    drawn = re.sub(r"<style>.*?</style>|<[^>]+>", " ", PICTURE.read_text(), flags=re.DOTALL)
+    words = " ".join(html.unescape(drawn).split())
+    assert f"by {LOCK}." in words
+    assert "holders, in order:" in words
+    assert "killed while it held the lock" in words
+    fences = [int(number) for number in re.findall(r"\b\d{12,}\b", words)]
+    assert len(fences) == NODES
+    assert all(fence < 2**53 for fence in fences)
+    assert "http" not in drawn  # it loads nothing
 
 
 def test_the_start_is_the_readmes_beginning(book: Book) -> None:
