@@ -322,7 +322,7 @@ def name_of(found: Any) -> str:
 
 
 def arguments(paragraph: str) -> str:
-    """`lease: seconds …`, each from the margin and going on further in."""
+    """`lease: seconds …`, each from the margin, continued further in."""
     lines = paragraph.splitlines()
     heads = [line.partition(": ") for line in lines if not line.startswith(" ")]
     if not all(about and head.replace(", ", "").isidentifier() for head, about, _ in heads):

@@ -13,7 +13,7 @@ the same column: (p, q) is the gate of the row that was privileged, and the PRIV
 down column q and begins its round of row i.
 
     messages      3√n to 4√n per entry when nobody competes, 3.5√n on average, fewer in the
-                  privileged row; √n rounded up where n is no square; towards 4 when all
+                  privileged row; √n rounded up where n is not a square; towards 4 when all
                   compete
     delay         one PRIVILEGE to the next node of the row, at most 3√n to another row's
     network       no loss, no duplicates; messages may overtake one another

@@ -77,7 +77,7 @@ class Response(NamedTuple):
 
 
 class Stream:
-    """An answer that goes on: events are sent as they happen, until one side ends it."""
+    """A stream: events are sent as they happen, until one side ends it."""
 
     def __init__(
         self, opened: Callable[[Stream], None], closed: Callable[[Stream], None]

@@ -4,7 +4,7 @@ As long as a client watches, every member is asked again and again.  A round res
 times as long as the last one took, and at least REST seconds: it takes a tenth of the time
 of this process, at most.  The members are read by an engine of its own, as `peerlock
 status` does; if it does not answer, they are those of the node's view.  What changed from
-one round to the next is told as events; what begins and ends in between is not seen.  A
+one round to the next is reported as events; what begins and ends in between is not seen.  A
 member that no longer answers keeps the label and the losses that it told last.
 """
 

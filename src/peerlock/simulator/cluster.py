@@ -158,7 +158,7 @@ class Cluster:
         self._clocks = Random(f"clocks {story.seed}")
         self.between_machines = self._clocks.random() < 0.5
         watching = self.between_machines and self._clocks.random() < 0.5
-        # The first members are told of changes, sometimes fewer than there are elders.
+        # The first members are notified of changes, sometimes fewer than there are elders.
         self.watchers = self._clocks.choice((1, 2, 8)) if watching else 0
         # Clocks run at different rates.
         self.skewed = self.between_machines and self._clocks.random() < 0.5
