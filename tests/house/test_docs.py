@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
+import click
 import pytest
 from handbook import (
     algorithms,
@@ -31,7 +32,7 @@ from peerlock import sync
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
-from peerlock.cli.main import COMMANDS
+from peerlock.cli.main import COMMANDS, cli
 from peerlock.node.terms import LOCK
 from peerlock.playground import links
 from peerlock.playground.run import run
@@ -169,10 +170,18 @@ def test_every_piece_of_the_museum_has_a_group() -> None:
 
 
 def test_all_commands_and_all_options_are_told(book: Book) -> None:
-    page = book.pages["commands.md"]
-    for name in COMMANDS:
-        assert f"## peerlock {name}\n" in page
-    assert "| `-n, --nb, --nonblock` | Fail if the lock is not free. |" in page
+    sections = re.split(
+        r"^#+ (peerlock .*)$", book.pages["commands.md"], flags=re.MULTILINE
+    )
+    shown = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert {f"peerlock {name}" for name in COMMANDS} <= set(shown)
+    found = list(commands.commands(cli, click.Context(cli, info_name="peerlock")))
+    assert list(shown) == [context.command_path for _, context in found]
+    for command, context in found:
+        for option in commands.options(command):
+            assert f"`{', '.join(option.opts)}" in shown[context.command_path], option
+    nonblock = "| `-n, --nb, --nonblock` | Fail if the lock is not free. |"
+    assert nonblock in shown["peerlock lock"]
 
 
 def test_the_api_is_what_is_exported(book: Book) -> None:
