@@ -257,7 +257,7 @@ def member(kind: type, name: str) -> str:
     if isinstance(found, property):
         returns = inspect.signature(found.fget).return_annotation  # type: ignore[arg-type]
         return directive("property", name, words(found), type=str(returns))
-    if isinstance(found, FunctionType):
+    if isinstance(found, FunctionType) and name not in fields(kind):
         marks = {"async": ""} if inspect.iscoroutinefunction(found) else {}
         return directive("method", f"{name}{signature(found)}", words(found), **marks)
     told = comment(kind, name) or WORDS.get(name, "")
