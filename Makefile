@@ -11,7 +11,7 @@ EXTRAS := cli,dask,dogpile,etcd,fast,lab,opentelemetry,postgres,pytest,serve,tls
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo tour test test-quick test-slow test-recipes mutants bench bench-compiled bench-start bench-locks bench-many bench-scale fuzz check-all docs \
-    index lab test-lab reproduce soak chaos clean
+    test-docs index lab test-lab reproduce soak chaos clean
 
 demo: .venv/ready
 	$(BIN)/peerlock demo
@@ -88,6 +88,10 @@ check-all: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	$(BIN)/python -m handbook
+
+# The site in a browser (Chromium): widths, anchors, search.
+test-docs: docs
+	$(BIN)/python -m pytest -m slow tests/house/test_site.py
 
 # The page of the lab: for `peerlock lab`, and in out/site/lab for any web server.  Needs npm.
 lab: .venv/ready

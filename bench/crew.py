@@ -208,7 +208,7 @@ async def alone(member: Member) -> float:
 
 
 async def use(lock: Lock, rounds: int) -> float:
-    """Seconds for so many grants: each in the way its users would write it."""
+    """Seconds for this many grants: each in the way its users would write it."""
     began = time.monotonic()
     if isinstance(lock, AbstractAsyncContextManager):
         for _ in range(rounds):

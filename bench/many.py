@@ -6,8 +6,8 @@ and beside PostgreSQL's advisory locks.
   a  one process takes and releases one lock again and again; another member looks on
   b  from one process's release to the return of another's acquire, which has waited for
      some milliseconds
-  c  the same after a fifth of a second: etcd looks after those who have just begun to wait
-     ten times a second only, and hands over faster to those who have waited for longer
+  c  the same after a fifth of a second: etcd looks after new waiters
+     ten times a second only, and hands over faster to those that have waited for longer
   d  two processes on one lock, nothing to do inside: grants in total; ours may take it
      again a bounded number of times before the other one gets it, etcd's are in turn
   e  from the SIGKILL of a holder to the grant of one that waits, with leases of 2 s; with

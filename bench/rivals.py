@@ -1,7 +1,7 @@
 """What is measured: peerlock, and what people use instead, each behind one small interface.
 
 To connect is to enter a session; it gives locks by name, to be entered and left by `with`
-or, for those who live in asyncio, by `async with`.
+or, for programs that use asyncio, by `async with`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class User(Waiter):
 
 
 class Site:
-    """An honest node and those who use it."""
+    """An honest node and its users."""
 
     def __init__(self, number: int, clock: Callable[[], float]) -> None:
         self.node = Node(clock, KNOBS)

@@ -124,7 +124,8 @@ OWN = {
     "traced": (),
 }
 
-# Public by name only: these connect the parts of peerlock.  A test looks for each of them.
+# Methods that are public by name only: they connect the parts of peerlock.  A test looks
+# for each of them.
 INTERNAL = {
     "arrivals",
     "chosen",
@@ -233,15 +234,18 @@ def public(kind: type) -> list[str]:
     chosen = SURFACE | OWN
     if kind.__name__ in chosen:
         return [name for name in chosen[kind.__name__] if name in names]
-    return [name for name in names if name not in INTERNAL]
+    return [name for name in names if name not in INTERNAL or name in fields(kind)]
 
 
 def own_names(kind: type) -> list[str]:
     """In the order of the source, its own first, without those of the standard library."""
     ours = [c for c in kind.__mro__ if c.__module__.startswith("peerlock")]
-    fields = [f.name for f in dataclasses.fields(kind)] if is_data(kind) else []
-    names = [*fields, *(n for c in ours for n in (*vars(c), *c.__annotations__))]
+    names = [*fields(kind), *(n for c in ours for n in (*vars(c), *c.__annotations__))]
     return [name for name in dict.fromkeys(names) if not name.startswith("_")]
+
+
+def fields(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)] if is_data(kind) else []
 
 
 def is_data(kind: type) -> bool:
@@ -253,7 +257,7 @@ def member(kind: type, name: str) -> str:
     if isinstance(found, property):
         returns = inspect.signature(found.fget).return_annotation  # type: ignore[arg-type]
         return directive("property", name, words(found), type=str(returns))
-    if isinstance(found, FunctionType):
+    if isinstance(found, FunctionType) and name not in fields(kind):
         marks = {"async": ""} if inspect.iscoroutinefunction(found) else {}
         return directive("method", f"{name}{signature(found)}", words(found), **marks)
     told = comment(kind, name) or WORDS.get(name, "")
@@ -318,7 +322,7 @@ def name_of(found: Any) -> str:
 
 
 def arguments(paragraph: str) -> str:
-    """`lease: seconds …`, each from the margin and going on further in."""
+    """`lease: seconds …`, each from the margin, continued further in."""
     lines = paragraph.splitlines()
     heads = [line.partition(": ") for line in lines if not line.startswith(" ")]
     if not all(about and head.replace(", ", "").isidentifier() for head, about, _ in heads):

@@ -27,6 +27,7 @@ that says what to do.
 | 3 | a check was cut short, and proves nothing |
 | 69 | the cluster is unreachable |
 | 71 | the system refused to start a process |
+| 75 | `peerlock lock`: the lock was lost, and the command was stopped |
 | 130 | interrupted |
 
 `peerlock lock` exits with the code of its command, and like `flock(1)` with 64 for wrong
@@ -36,19 +37,28 @@ usage; see below.
 
 def write(book: Book) -> None:
     parts = [INTRODUCTION]
-    with click.Context(cli, info_name="peerlock") as parent:
-        for name in COMMANDS:
-            command = cli.get_command(parent, name)
-            assert command is not None
-            with click.Context(command, info_name=name, parent=parent) as context:
-                parts += described(command, context)
+    for command, context in commands(cli, click.Context(cli, info_name="peerlock")):
+        parts += described(command, context)
     book.pages["commands.md"] = "\n\n".join(parts) + "\n"
 
 
+def commands(
+    group: click.Group, parent: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """Each command, and after a group those in it."""
+    for name in COMMANDS if group is cli else group.list_commands(parent):
+        command = group.get_command(parent, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=parent)
+        yield command, context
+        if isinstance(command, click.Group):
+            yield from commands(command, context)
+
+
 def described(command: click.Command, context: click.Context) -> Iterator[str]:
-    yield f"## peerlock {context.info_name}"
-    pieces = " ".join(command.collect_usage_pieces(context))
-    yield code(f"peerlock {context.info_name} {pieces}")
+    path = context.command_path
+    yield f"{'#' * (1 + path.count(' '))} {path}"
+    yield code(" ".join((path, *command.collect_usage_pieces(context))))
     yield from told(command.help or "")
     records = (option.get_help_record(context) for option in options(command))
     rows = [(f"`{record[0]}`", prose(record[1])) for record in records if record]

@@ -243,6 +243,7 @@ SLOW = {
     ),
     "contrib/test_tooz.py": ("test_the_suite_of_tooz",),
     "house/test_chaos.py": ("test_the_same_with_postgresql",),
+    "house/test_site.py": ("test_",),
     "lab/test_executor.py": (
         "test_workers_of_a_new_cluster_ignore_ctrl_c_and_are_replaced",
     ),

@@ -357,7 +357,7 @@ def test_an_algorithm_from_elsewhere_must_serve_what_is_asked_for(folder: Path) 
 
 
 def test_what_a_peer_names_is_not_imported(folder: Path) -> None:
-    """It is kept by its home, as those who use it say; nobody else takes part."""
+    """It is kept by its home, as those that use it say; no other member takes part."""
     name = "mine:Mine"
     wanted, agreed = Demand(name), Terms(name, 0, True, 0)
     terms.validate_demand(wanted)

@@ -53,7 +53,7 @@ def subsets(n: int) -> list[Quorum]:
 
 
 def some_structures(n: int, count: int) -> Iterator[InformationStructure]:
-    """At random, and such that only those who are asked are informed."""
+    """At random, and such that only those that are asked are informed."""
     rng = Random(n)
     for _ in range(count):
         request = [

@@ -141,15 +141,16 @@ async def test_a_loop_that_is_blocked_for_a_lease_loses_what_it_holds_in_time(
                 return str(error)
         return "not told"
 
-    async with peerlock.join(cluster) as node:
+    async with peerlock.join(cluster, lease=LEASE) as node, node.lock("y") as mine:
         other = Other(cluster, hold, lease=LEASE)
         await other.until_blocked()
         assert not told
         async with node.lock("x", timeout=PATIENCE) as grant:
             assert time.monotonic() - told[0] > 0.9 * margin(LEASE)
-            assert other.grant is not None
+            assert other.grant is not None and other.grant.is_lost  # read in another thread
             assert other.grant._user.state is State.LOST
             assert grant.fence > other.grant.fence
+            assert not mine.is_lost  # of another loop of this program
         assert await other.result() == "'x' was lost while it was held"
         assert len(told) == 1
 

@@ -148,7 +148,7 @@ class Hosts:
                 self.failed.append(f"{worker.who} ended ({worker.status}): {worker.said()}")
 
     def let_leave(self, seconds: float) -> None:
-        """Everybody finishes what it does, those who wait are served, and all leave."""
+        """All finish what they do, those that wait are served, and all leave."""
         ends = time.monotonic() + seconds
         self.mind_the_failed()
         for worker in self.workers.values():

@@ -26,7 +26,7 @@ ALGORITHMS = (
 PERMITS = 3
 START = 60.0  # seconds at most until all have been let in once
 CALM = 20.0  # seconds in which nothing happens any more
-END = 120.0  # seconds at most for those who still wait
+END = 120.0  # seconds at most for those that still wait
 
 
 @dataclass(frozen=True)

@@ -489,6 +489,8 @@ def test_whoever_of_us_is_killed_the_command_is_dead_before_others_get_in(
             os.kill(pid, number)
     if spared == "nobody":
         eventually(lambda: ended(command))
+        if not options:  # what the command has started keeps the lock
+            assert shell.run("lock", "-w", "1", "x", "--", "true").returncode == 1
         os.kill(away, signal.SIGKILL)
     assert outcome(other) == (0, "", "")
 

@@ -1,9 +1,12 @@
 """The pages of the site; that Sphinx has nothing to say against them, `make docs` shows."""
 
+import dataclasses
+import html
 import re
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
+import click
 import pytest
 from handbook import (
     algorithms,
@@ -17,6 +20,7 @@ from handbook import (
     texts,
 )
 from handbook.book import ROOT, Book, inline, trace_style, up
+from handbook.demo import NODES, PICTURE
 from handbook.markdown import prose, table
 from handbook.mathematics import typeset, typeset_pages
 from handbook.measures import SIZES, Measured, Room, right_ones, room
@@ -28,7 +32,8 @@ from peerlock import sync
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.lookup import algorithm
 from peerlock.cli.check import model_from
-from peerlock.cli.main import COMMANDS
+from peerlock.cli.main import COMMANDS, cli
+from peerlock.node.terms import LOCK
 from peerlock.playground import links
 from peerlock.playground.run import run
 from peerlock.simulator.experiment import Result, Spread
@@ -165,10 +170,18 @@ def test_every_piece_of_the_museum_has_a_group() -> None:
 
 
 def test_all_commands_and_all_options_are_told(book: Book) -> None:
-    page = book.pages["commands.md"]
-    for name in COMMANDS:
-        assert f"## peerlock {name}\n" in page
-    assert "| `-n, --nb, --nonblock` | Fail if the lock is not free. |" in page
+    sections = re.split(
+        r"^#+ (peerlock .*)$", book.pages["commands.md"], flags=re.MULTILINE
+    )
+    shown = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert {f"peerlock {name}" for name in COMMANDS} <= set(shown)
+    found = list(commands.commands(cli, click.Context(cli, info_name="peerlock")))
+    assert list(shown) == [context.command_path for _, context in found]
+    for command, context in found:
+        for option in commands.options(command):
+            assert f"`{', '.join(option.opts)}" in shown[context.command_path], option
+    nonblock = "| `-n, --nb, --nonblock` | Fail if the lock is not free. |"
+    assert nonblock in shown["peerlock lock"]
 
 
 def test_the_api_is_what_is_exported(book: Book) -> None:
@@ -227,9 +240,24 @@ def test_names_are_public_or_internal_and_exist(book: Book) -> None:
     for kind in (getattr(face, name) for face in (peerlock, sync) for name in api.SURFACE):
         rest = set(api.own_names(kind)) - {*api.SURFACE[kind.__name__]}
         assert not rest, kind
-    for page in ("api.md", "lab.md"):
-        named = re.findall(r"\{py:(?:method|property|attribute)\} (\w+)", book.pages[page])
+    for page in ("api.md", "lab.md", "modules.md"):
+        named = re.findall(r"\{py:(?:method|property)\} (\w+)", book.pages[page])
         assert not api.INTERNAL & set(named)
+
+
+def test_the_fields_of_a_public_dataclass_are_in_the_reference(book: Book) -> None:
+    for module in api.LAB_MODULES:
+        _, _, rest = book.pages["lab.md"].partition(f"currentmodule}} {module.__name__}\n")
+        part, _, _ = rest.partition("currentmodule}")
+        found = re.findall(
+            r"^`+\{py:class\} (\w+)(.*?)^`````$", part, re.MULTILINE | re.DOTALL
+        )
+        for name, shown in found:
+            kind = getattr(module, name)
+            fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+            for field in fields:
+                here = f"{{py:attribute}} {field.name}\n" in shown
+                assert here != field.name.startswith("_"), field.name
 
 
 def test_searches_are_read_from_the_table() -> None:
@@ -238,6 +266,18 @@ def test_searches_are_read_from_the_table() -> None:
     assert all(row[4] == "holds" for row in checked.searches_of("central"))
     assert len(checked.findings()) > 20
     assert checked.findings_about({"maekawa-cyclic-round"})
+
+
+def test_the_picture_of_the_demo_is_what_the_demo_prints_now() -> None:
+    drawn = re.sub(r"<style>.*?</style>|<[^>]+>", " ", PICTURE.read_text(), flags=re.DOTALL)
+    words = " ".join(html.unescape(drawn).split())
+    assert f"by {LOCK}." in words
+    assert "holders, in order:" in words
+    assert "killed while it held the lock" in words
+    fences = [int(number) for number in re.findall(r"\b\d{12,}\b", words)]
+    assert len(fences) == NODES
+    assert all(fence < 2**53 for fence in fences)
+    assert "http" not in drawn  # it loads nothing
 
 
 def test_the_start_is_the_readmes_beginning(book: Book) -> None:

@@ -224,7 +224,7 @@ def test_hand_overs_end_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reservation_from_after_the_view_counts_for_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise a member that was put out could be ahead of those who have put it out."""
+    """Otherwise a member that was put out could be ahead of those that have put it out."""
     with_blocks_of(3, monkeypatch)
     world = World(2)
     node = world[1]

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import peerlock
 from peerlock.api.status import describe, summed_up
+from peerlock.node.fences import COUNT_BITS
+from peerlock.node.numbers import BEGINNING, UNBELIEVABLE
+from peerlock.node.succession import Succession
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, View
 from tests.support.loops import on_each_loop, until
-from tests.support.nodes import CLOCKED, LOCK, World, names_touched
+from tests.support.nodes import CLOCKED, LOCK, World, messages, names_touched
 
+PROMISES = " ".join(
+    (Path(__file__).parents[2] / "docs" / "promises.md").read_text().split()
+)
 OTHERS = "others"  # a name that the process in trouble does not use
 
 
@@ -66,6 +75,13 @@ def test_one_that_begins_to_use_a_lock_leaves_holder_and_waiters_where_they_are(
     second = world.wait(4, wanted=wanted)
     assert holder.holds and holder.told == ["granted"]
     assert world.served(holder, [first, second]) == [first, second]
+
+
+def test_to_begin_to_use_a_lock_takes_two_round_trips_if_others_use_it() -> None:
+    world = with_bystander()
+    world.ask(4)
+    steps = [type(message).__name__ for message in messages(world.carry())]
+    assert list(dict.fromkeys(steps))[:4] == ["Open", "Reform", "Formed", "Opened"]
 
 
 def slow(world: World, member: int) -> None:
@@ -248,3 +264,23 @@ def test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_n
     assert world.lock(500).epoch == epoch
     world.finish(holder)
     assert waiter.holds
+
+
+def test_the_page_says_how_many_homes_there_are() -> None:
+    found = re.search(
+        r"one for each (\d+) members, at least one and at most four", PROMISES
+    )
+    assert found is not None
+    each = int(found[1])
+    for members, homes in [(1, 1), (2 * each - 1, 1), (2 * each, 2), (10 * each, 4)]:
+        succession = Succession()
+        succession.see(View(1, tuple(Member(i, f"/{i}", i) for i in range(1, members + 1))))
+        assert len(succession.elders) == homes
+
+
+def test_the_numbers_that_the_page_names_are_those_of_the_code() -> None:
+    found = re.search(r"before (\d+) or after (\d+)\. A fence", PROMISES)
+    assert found is not None
+    years = [time.gmtime(second).tm_year for second in (BEGINNING, UNBELIEVABLE - 1)]
+    assert years == [int(found[1]), int(found[2])]
+    assert f"its {(1 << COUNT_BITS) - 1:,} fences" in PROMISES

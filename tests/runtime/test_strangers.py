@@ -251,7 +251,7 @@ async def test_another_user_is_not_heard(cluster: str) -> None:
         assert said == b"b''\n"
 
 
-# A member who talks nonsense
+# A member that talks nonsense
 
 ODD = [a for a in CATALOGUE if a.serves]
 small = st.integers(-1, 6)

@@ -1,4 +1,4 @@
-"""Agrawal and El Abbadi, 1991: ask a path of a tree, and go round those who are down.
+"""Agrawal and El Abbadi, 1991: ask a path of a tree, and go round those that are down.
 
     D. Agrawal, A. El Abbadi.  An Efficient and Fault-Tolerant Solution for Distributed
     Mutual Exclusion.  ACM Transactions on Computer Systems 9(1), February 1991, 1-20; here
@@ -19,7 +19,7 @@ it needs.
     failures      nodes that stop for good, as long as a tree quorum is left: any
                   ⌊log₂(N+1)⌋-1 of them, and with luck all but those of one path
     fairness      entries that compete follow the order of (sequence number, node number) at
-                  each member, so that nobody waits for ever
+                  each member, so that no node waits for ever
 
 Where this file departs from the survey, and why:
   * The survey lets a node determine a quorum and does not say which.  Here it is on the
@@ -37,8 +37,8 @@ Where this file departs from the survey, and why:
   * A PERMISSION carries the highest number that its sender has seen.  The root gets all
     REQUESTs, but a leaf few; if it knew of no others, its own would have low numbers, and
     come first again and again.
-  * A node that was down does not come back: it would have forgotten to whom it had given
-    its PERMISSION.
+  * A node that was down does not come back: it would have forgotten which node had its
+    PERMISSION.
   * There is no FAILED as Maekawa has it, as the survey has none: a node that gets an
     INQUIRE and is not inside YIELDs at once.  A REQUEST that precedes costs six messages at
     a member then, as with Maekawa's rules.
@@ -82,8 +82,9 @@ class AgrawalElAbbadi(Peer):
     # The highest sequence number sent or received here.
     highest_sequence_number: int = 0
 
-    # Our own request: its number, whom we have asked, and those of them whose PERMISSION
-    # we have.  In the end there may be no quorum to ask, and then we wait for ever.
+    # Our own request: its number, the nodes that we have asked, and those of them whose
+    # PERMISSION we have.  In the end there may be no quorum to ask, and then we wait for
+    # ever.
     requesting: bool = False
     inside: bool = False
     no_quorum: bool = False
@@ -108,7 +109,7 @@ class AgrawalElAbbadi(Peer):
         self.ask_a_quorum()
 
     def ask_a_quorum(self) -> None:
-        """Those of it whom we have not asked yet."""
+        """Those of it that we have not asked yet."""
         quorum = self.quorum_without(tuple(nodes_in(self.lost)))
         self.no_quorum = quorum is None
         fresh = bits(quorum or ()) & ~self.asked

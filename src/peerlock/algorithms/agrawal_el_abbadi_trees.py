@@ -18,7 +18,7 @@ the child that the other continues with.
                   DOWN is reported after all that it has sent
     failures      nodes that stop for good, as long as a tree quorum is left
     fairness      entries that compete follow the order of (sequence number, node number) at
-                  each member, so that nobody waits for ever
+                  each member, so that no node waits for ever
 
 Where this file departs from the survey, and why:
   * The survey has the one sentence.  That a node which is down is replaced by paths from

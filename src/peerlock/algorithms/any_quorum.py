@@ -46,11 +46,11 @@ class Withdrawn:
 class AnyQuorum(Maekawa):
     messages = (*Maekawa.messages, Withdraw, Withdrawn, Down)  # type: ignore[assignment]
 
-    # Our own request: its number, and whom we have asked.
+    # Our own request: its number, and the nodes that we have asked.
     our_sequence_number: int = 0
     asked: Nodes = 0
 
-    # Members of whom we have withdrawn a request, and who have not said so yet.
+    # Members from which we have withdrawn a request, and that have not said so yet.
     late: Nodes = 0
 
     # The nodes that are reported down.

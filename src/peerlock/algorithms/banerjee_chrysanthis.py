@@ -58,7 +58,7 @@ class BanerjeeChrysanthis(ChaudhuriEdward):
 
 @dataclass(eq=False)
 class BanerjeeChrysanthisUncounted(BanerjeeChrysanthis):
-    """As the source has it: the collector is who the last news says, however late it comes.
+    """As the source has it: the last news names the collector, however late it comes.
 
     The news goes straight to the last in the TOKEN's queue, and the TOKEN through all that
     are before it; nevertheless the TOKEN can be first.  When the news comes the node may

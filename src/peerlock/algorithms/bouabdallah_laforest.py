@@ -6,13 +6,13 @@
 
 A request is for a set of resources.  Each resource has a token, and there is one control
 token.  A node that wants some resources first asks for the control token, by Naimi and
-Trehel's algorithm.  The control token has the tokens of the resources that nobody uses, and
-for each other one it says which node has asked for it last.  The node takes what is there,
-INQUIREs of the last ones for the rest, enters itself as the last one for all its resources,
-and passes the control token on: no node keeps it while it waits.  So requests are in the
-queues of their resources in the same order, and there is no deadlock.  A node enters when
-it has all tokens.  At its exit it sends each to the node that has inquired for it, or keeps
-it.
+Trehel's algorithm.  The control token has the tokens of the resources that no node uses,
+and for each other one it says which node has asked for it last.  The node takes what is
+there, INQUIREs of the last ones for the rest, enters itself as the last one for all its
+resources, and passes the control token on: no node keeps it while it waits.  So requests
+are in the queues of their resources in the same order, and there is no deadlock.  A node
+enters when it has all tokens.  At its exit it sends each to the node that has inquired for
+it, or keeps it.
 
     messages      about log N for the control token, and at most 2 for each resource
     delay         one RESOURCE from the leaving node to the next
@@ -83,7 +83,7 @@ class BouabdallahLaforest(Peer):
     tokens: int = 0
     got: int = 0
 
-    # By resource: who comes after our request; 0: nobody yet.
+    # By resource: the node that comes after our request; 0: none yet.
     heirs: tuple[NodeId, ...] = ()
 
     # What the control token says, while it is here.

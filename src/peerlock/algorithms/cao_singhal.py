@@ -14,7 +14,7 @@ behalf of the member, and RELEASE, with the heir's name, to the member: one mess
                   set's size; in the worst case more than the paper's 6(K-1)
     delay         one message, LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all whose set it is in
+    failures      none: a silent node stops all nodes whose set it is in
     fairness      by (sequence number, node number) at each member, as Maekawa's; but an
                   heir once named may enter before a request that precedes it
 
@@ -28,7 +28,7 @@ Where this file departs from the paper, and why:
   * For the same reason a RELEASE names its term: the heir's may overtake that of the node
     which it has inherited from, and then waits for it.
   * A member that is its own heir is locked by the RELEASE that says so.
-  * INQUIRE says who the heir is, so that it does without a TRANSFER.
+  * INQUIRE names the heir, so that it does without a TRANSFER.
   * 6(K-1) is not the most.  A request that preempts another one costs REQUEST, INQUIRE,
     RELINQUISH, LOCKED, TRANSFER, RELEASE, and LOCKED once more for the other: seven at a
     member.  Of six nodes that ask the same two, each takes 12.3 messages in some schedule.
@@ -76,7 +76,7 @@ class Release:
     heir: NodeId  # 0: none
 
 
-Heir = tuple[int, NodeId]  # of which term, and who
+Heir = tuple[int, NodeId]  # of which term, and which node
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ coordinator keeps the nodes that have to wait in the order in which their REQUES
     messages      3 per entry, 0 for the coordinator itself
     delay         two messages, RELEASE and PERMISSION, from the leaving node to the next
     network       no loss, no duplicates; messages may overtake one another
-    failures      none: without the coordinator nobody enters
+    failures      none: without the coordinator no node enters
     fairness      first come, first served, as the coordinator sees it
 
 Where this file departs from the source, and why:
@@ -54,7 +54,7 @@ class Central(Peer):
     # True between our grant and our release.
     inside: bool = False
 
-    # At the coordinator: who is inside, and who waits, the first one first.
+    # At the coordinator: the node inside, and those that wait, the first one first.
     holder: NodeId | None = None
     queue: tuple[NodeId, ...] = ()
 

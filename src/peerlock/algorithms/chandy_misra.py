@@ -1,4 +1,4 @@
-"""Chandy and Misra, 1984: drinking philosophers, who need several bottles at a time.
+"""Chandy and Misra, 1984: drinking philosophers, which need several bottles at a time.
 
     K. M. Chandy, J. Misra.  The Drinking Philosophers Problem.  ACM Transactions on
     Programming Languages and Systems 6(4), October 1984, 632-646.
@@ -22,12 +22,12 @@ node that has the fork may keep the bottles that it needs.
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none; but a silent node stops only those that need its bottles, and those
                   that wait for these
-    fairness      nobody waits for ever: of two nodes each gives way to the other in turn
+    fairness      no node waits for ever: of two nodes each gives way to the other in turn
 
 Where this file departs from the paper, and why:
   * The paper has one bottle for two neighbours.  Here every node may need every resource,
     so that there is one for each two nodes and each resource.
-  * A philosopher who has drunk may still be hungry.  It eats as soon as it has all
+  * A philosopher that has drunk may still be hungry.  It eats as soon as it has all
     forks, and that takes no time.
   * It is for the lab: lock nodes acquire several names in one order, each name with an
     algorithm of its own.
@@ -183,7 +183,7 @@ class ChandyMisra(Peer):
         return bool(self.wanted >> resource & 1)
 
     def give_bottles(self, resource: Resource) -> None:
-        """To who asks, unless we need it and drink, or have the right to keep it."""
+        """To its asker, unless we need it and drink, or have the right to keep it."""
         kept = 0
         if self.needs(resource):
             kept = -1 if self.drinking else self.forks

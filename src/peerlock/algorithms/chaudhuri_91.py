@@ -6,14 +6,14 @@
 
 The nodes form a mesh of √n rows, and rows and columns are closed to rings.  One row is
 privileged: token(i, j) is 1 at all its nodes, and the PRIVILEGE goes round it, from node to
-node, letting in who wants to.  In every other row one node (i, q) has token(i, q) = 0: the
-row's gate, no two in one column.  When a row wants the PRIVILEGE its gate asks down its
-column.  The gate's token is then interchanged with that of the privileged row in the same
-column: (p, q) is the gate of the row that was privileged, and the PRIVILEGE comes down
-column q and begins its round of row i.
+node, letting in each that wants to enter.  In every other row one node (i, q) has token(i,
+q) = 0: the row's gate, no two in one column.  When a row wants the PRIVILEGE its gate asks
+down its column.  The gate's token is then interchanged with that of the privileged row in
+the same column: (p, q) is the gate of the row that was privileged, and the PRIVILEGE comes
+down column q and begins its round of row i.
 
     messages      3√n to 4√n per entry when nobody competes, 3.5√n on average, fewer in the
-                  privileged row; √n rounded up where n is no square; towards 4 when all
+                  privileged row; √n rounded up where n is not a square; towards 4 when all
                   compete
     delay         one PRIVILEGE to the next node of the row, at most 3√n to another row's
     network       no loss, no duplicates; messages may overtake one another

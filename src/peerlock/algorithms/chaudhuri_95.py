@@ -10,8 +10,8 @@ believes the gate to be, the gate's CALL goes to its whole column at once, and t
 comes to the gate in one step.
 
     messages      3√n + 1 per entry when nobody competes, √n + 1 in the privileged row, 0
-                  where the privilege rests; where n is no square at most that, √n rounded
-                  up; about 4 when all compete
+                  where the privilege rests; where n is not a square at most that, √n
+                  rounded up; about 4 when all compete
     delay         one PRIVILEGE to the next node of the row, at most 2√n to another row's
     network       no loss, no duplicates; messages may overtake one another
     failures      none: the privilege must not be lost

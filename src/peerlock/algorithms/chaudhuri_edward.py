@@ -12,9 +12,9 @@ node of each group, its link-node, belongs to the global group too, where a glob
 collector, the GRC, queues the groups in the same way.  The link-node is the LRC of its
 group while the TOKEN is elsewhere, and asks the GRC for it.
 
-A marker in the local queue says where the TOKEN's stay in a group ends: who is above it is
-served, then the TOKEN is back at the link-node and goes to the next group.  The GRC puts
-it there when a group asks, any other link-node when the TOKEN comes.
+A marker in the local queue says where the TOKEN's stay in a group ends: the nodes above it
+are served, then the TOKEN is back at the link-node and goes to the next group.  The GRC
+puts it there when a group asks, any other link-node when the TOKEN comes.
 
     messages      at most 6 + 3(⌈√n⌉-1) when nobody competes, 0 at the node that has the
                   token; about 2 + 1/√n when all compete
@@ -75,7 +75,7 @@ MARKER = 0  # in a local request queue: here the token leaves the group
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    nodes: Queue  # who wants in: one, or all that a collector had queued
+    nodes: Queue  # that want in: one, or all that a collector had queued
     number: int  # as of which change the receiver is taken for the collector
 
 
@@ -113,16 +113,16 @@ class ChaudhuriEdward(Peer):
     # the token.
     queued: bool = False
 
-    # The token while it is here, with whom it is to go to next.
+    # The token while it is here, with the nodes that it is to go to next.
     token: Token | None = None
 
-    # The latest that we know about who collects in our group.
+    # The latest that we know of the collector of our group.
     local_request_collector: Collector = (0, 0)
 
     # Whom we have collected in our group, and at a link-node the marker.
     lrq: Queue = ()
 
-    # At link-nodes only: the latest that we know about who collects in the global group.
+    # At link-nodes only: the latest that we know of the collector of the global group.
     global_request_collector: Collector = (0, 0)
 
     # The groups to which the token goes from here, each by its link-node.
@@ -324,8 +324,8 @@ class ChaudhuriEdward(Peer):
         self.send_token(token)
 
     def serve_group(self, number: int) -> None:
-        """Round those who wait above the marker, or before us, and back to us; without
-        these, round all who wait, to rest with the last one."""
+        """Round those that wait above the marker, or before us, and back to us; without
+        these, round all that wait, to rest with the last one."""
         stops = (place for place, j in enumerate(self.lrq) if j in (MARKER, self.me))
         stop = next(stops, None)
         queue, self.lrq = self.lrq[:stop], () if stop is None else self.lrq[stop:]

@@ -95,7 +95,7 @@ class ChaudhuriKaraata(Peer):
     # At corners only: the one towards the token, or ourselves.
     holder: NodeId = 0
 
-    # Whom of our plane we have permitted to enter, ourselves included; 0 when nobody.
+    # Which node of our plane we have permitted to enter, ourselves included; 0: none.
     permitted: NodeId = 0
 
     # The nodes that asked us and wait, of our plane and corners, the first one first.
@@ -141,7 +141,7 @@ class ChaudhuriKaraata(Peer):
     def receive_request(self, sender: NodeId, message: Request) -> None:
         origin = message.origin
         if not self.comes_from(sender, origin) or origin in self.queue:
-            raise RemoteError(f"{sender} asks for {origin}, who is not there or has asked")
+            raise RemoteError(f"{sender} asks for {origin}, which is gone or has asked")
         if self.corner == self.me:
             self.enqueue(origin)
         else:
@@ -150,7 +150,7 @@ class ChaudhuriKaraata(Peer):
     def receive_permit(self, sender: NodeId, message: Permit) -> None:
         expected = message.to != self.me or (self.requesting and not self.inside)
         if not (expected and self.comes_from_corner(sender)):
-            raise RemoteError(f"{sender} sends a permit that nobody asked for here")
+            raise RemoteError(f"{sender} sends a permit that no node asked for here")
         if message.to == self.me:
             self.enter()
         else:

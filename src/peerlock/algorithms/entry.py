@@ -55,7 +55,7 @@ class Bound(NamedTuple):
 class Algorithm(NamedTuple):
     name: str
     peer: type[Peer]
-    source: str  # who published it
+    source: str  # its authors
     year: int
     family: str  # one of FAMILIES in `listed`
     messages: str  # per entry, as the paper counts them
@@ -65,7 +65,7 @@ class Algorithm(NamedTuple):
     topologies: tuple[str, ...] = ()  # the kinds of topology that it can use
     sets: str = ""  # one of SETS, if it can use these as well as quorums
     serves: tuple[str, ...] = ()  # what a lock node can offer with it
-    rests: bool = True  # when nobody asks, messages cease
+    rests: bool = True  # when no node asks, messages cease
     broadcast: bool = False  # runs on a medium where a message to all is one message
     medium: bool = False  # all hear its broadcasts, the sender too, in one order
     timely: bool = False  # needs a bound on delay; silence tells, and brings no fence

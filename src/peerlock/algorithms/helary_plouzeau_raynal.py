@@ -7,9 +7,9 @@
 A node knows its neighbours and nothing else of the network.  Its REQUEST, which has a time
 by Lamport's clock, goes to its neighbours, and from node to node to all: each passes it on
 to those of its neighbours that are not yet in the set that comes with it, of nodes to
-which it has been sent.  Each also remembers who it had it from.  These are the steps of
-the way back, which the TOKEN takes when the node that has it leaves, or is idle, and finds
-this REQUEST to be the oldest one that is not granted yet.
+which it has been sent.  Each also remembers which one it had it from.  These are the steps
+of the way back, which the TOKEN takes when the node that has it leaves, or is idle, and
+finds this REQUEST to be the oldest one that is not granted yet.
 
     messages      0 at the node that has the token; else on a complete network N per entry,
                   on a ring N to 2N, on a line N to 2(N-1), on a tree N to N-1+D

@@ -15,13 +15,13 @@ that of readers and writers.
     network       no loss, no duplicates; messages may overtake one another
     failures      none: one silent node stops every request
     fairness      requests of different groups follow the order of (sequence number, node
-                  number); nobody waits for ever
+                  number); no node waits for ever
 
 Where this file departs from the paper, and why:
   * The departures of `ricart-agrawala`.
   * Joung shows that with this algorithm few of a group may be inside together, if requests
     of different groups alternate in the order: a request waits for all those of other
-    groups that precede it.  His second algorithm, RA2, lets those who are inside admit
+    groups that precede it.  His second algorithm, RA2, lets those that are inside admit
     others of their group in spite of that; it is not here.
   * The users of a lock name no groups.  For a lock all readers are one group, and each
     node is one of its own for those that want it alone.

@@ -15,7 +15,7 @@ has FAILED elsewhere RELINQUISHes.
                   5(K-1), but fewer than 6(K-1), K the set's size
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all whose set it is in
+    failures      none: a silent node stops all nodes whose set it is in
     fairness      a request waits at a member for at most K-1 others that came before it,
                   and for later ones with a smaller number, however many there are, which
                   the paper overlooks

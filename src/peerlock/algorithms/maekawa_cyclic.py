@@ -12,8 +12,8 @@ it has got to until that one is free.
                   node in the middle of its own set
     delay         RELEASE to the next one's REQUEST, which has the rest of its way to go
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all whose set it is in
-    fairness      nobody starves, but who has late members only enters more often
+    failures      none: a silent node stops all nodes whose set it is in
+    fairness      no node starves, but one with late members only enters more often
 
 Where this file departs from the paper, and why:
   * The paper leaves the order open: it is that of the node numbers.  If each REQUEST

@@ -12,7 +12,7 @@ so no member ever tells it.
                   the set's size
     delay         two messages, RELEASE and LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all whose set it is in
+    failures      none: a silent node stops all nodes whose set it is in
     fairness      a request waits at a member for those that precede it, and for the one
                   that is inside; as numbers grow, no node waits for ever
 

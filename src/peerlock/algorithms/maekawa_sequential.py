@@ -12,15 +12,15 @@ INQUIRE, FAILED and RELINQUISH are not needed, and the entry takes longer.
     messages      3(K-1) per entry, K the set's size: K-1 REQUEST, K-1 LOCKED, K-1 RELEASE
     delay         RELEASE and LOCKED to the next, and two for each member it has yet to ask
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all whose set it is in
-    fairness      nobody starves, but who has late members only enters more often
+    failures      none: a silent node stops all nodes whose set it is in
+    fairness      no node starves, but one with late members only enters more often
 
 Where this file departs from the paper, and why:
   * The paper leaves the order open: it is that of the node numbers.  A node that is in its
     own set locks itself when its turn comes, not before.
   * A REQUEST has no sequence number, and a member serves in the order of arrival.  Nothing
     is taken back from a node, so members need not compare REQUESTs.  Numbers would not
-    make it even: those who wait at an early member do not compete at the later ones yet.
+    make it even: those that wait at an early member do not compete at the later ones yet.
   * A REQUEST from the node that a member is locked for waits like any other.  So it may
     overtake the RELEASE before it, and the algorithm holds without FIFO too.
   * The sets need not contain their own node; an entry then costs 3K.

@@ -90,7 +90,7 @@ class Seat(NamedTuple):
     locking: Timestamp | None = None  # the REQUEST for which it is locked
     waiting: tuple[Timestamp, ...] = ()  # the others, in the order of precedence
     inquired: bool = False  # an INQUIRE is still unanswered
-    unreported: Nodes = 0  # who has yet to tell what the failed node knew
+    unreported: Nodes = 0  # that have yet to tell what the failed node knew
 
 
 @dataclass(eq=False)

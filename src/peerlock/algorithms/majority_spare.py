@@ -8,7 +8,7 @@
 Any ⌊N/2⌋ + 1 nodes will do, itself among them.  A node asks s nodes more than it needs,
 enters with the first majority that has answered, and withdraws what it has asked of the
 rest.  So it waits for the quickest nodes, which are those that have least to do, and one
-that is slow or stands still holds up nobody.
+that is slow or stands still holds up no other.
 
     messages      3⌈(N-1)/2⌉ + 4s per entry when nobody competes, and fewer than
                   6⌈(N-1)/2⌉ + 7s when many do; a node that does not answer costs a REQUEST

@@ -4,12 +4,13 @@
     Journal of Systems and Software 11(2), February 1990, 111-129; here after the survey
     of Velazquez.
 
-As in Suzuki and Kasami's algorithm, who wants the PRIVILEGE sends everyone its n-th
-REQUEST; and it sets a time-out.  If that runs out it asks everyone with a PRIVILEGE_CHECK
-where the PRIVILEGE is.  Who has it answers REP_CRITICAL, and it was a FALSE_ALARM; all
-others answer NO_CRIT.  If nobody has it, and at most one node is silent, that one has
-failed and the PRIVILEGE with it: CREATE_PRIVILEGE asks the others for an UPDATE of what
-they know, a new PRIVILEGE is made of that, and a SYSTEM_RECOVERED ends it.
+As in Suzuki and Kasami's algorithm, a node that wants the PRIVILEGE sends all others its
+n-th REQUEST; and it sets a time-out.  If that runs out it asks all others with a
+PRIVILEGE_CHECK where the PRIVILEGE is.  The node that has it answers REP_CRITICAL, and it
+was a FALSE_ALARM; all others answer NO_CRIT.  If no node has it, and at most one node is
+silent, that one has failed and the PRIVILEGE with it: CREATE_PRIVILEGE asks the others for
+an UPDATE of what they know, a new PRIVILEGE is made of that, and a SYSTEM_RECOVERED ends
+it.
 
 Of several that check at a time the lowest node continues.  A PRIVILEGE says how many were
 made before it and by whom it was made; a node discards one that is older than the newest

@@ -5,11 +5,11 @@
     of Velazquez, rebuilt from two sentences.
 
 At any time there is one coordinator.  It is the node that has the PRIVILEGE, and it is
-the only one that has to know who waits.  Who wants in sends its REQUEST to the node that
-it believes to be the coordinator.  When the coordinator has left its critical section it
-makes the first that waits the coordinator, with the queue of the others.  Who is not the
-coordinator any more passes REQUESTs on to the node to which it gave the PRIVILEGE, or
-keeps them if it waits to be the coordinator again.
+the only one that has to know which nodes wait.  A node that wants in sends its REQUEST to
+the node that it believes to be the coordinator.  When the coordinator has left its critical
+section it makes the first that waits the coordinator, with the queue of the others.  A node
+that is no longer the coordinator passes REQUESTs on to the node to which it gave the
+PRIVILEGE, or keeps them if it waits to be the coordinator again.
 
 Failures are found and mended as in the first of the two algorithms, by PRIVILEGE_CHECK
 and CREATE_PRIVILEGE.  Besides, a REQUEST may be lost with a node that should have passed

@@ -1,4 +1,4 @@
-"""Mizuno, Neilsen and Rao, 1991: ask one set for the token, tell another who has it.
+"""Mizuno, Neilsen and Rao, 1991: ask one set for the token, tell another where it is.
 
     M. Mizuno, M. L. Neilsen, R. Rao.  A Token Based Distributed Mutual Exclusion Algorithm
     Based on Quorum Agreements.  11th International Conference on Distributed Computing
@@ -6,8 +6,8 @@
 
 Suzuki and Kasami's algorithm, but a node i sends its REQUEST only to its request set R_i.
 A node that gets the PRIVILEGE tells its acquired set A_j so.  In a quorum agreement each
-R_i meets each A_j, so there is a node between the two that knows of the request and of who
-has the token, and it sends the holder the numbers of all requests that it knows of.
+R_i meets each A_j, so there is a node between the two that knows of the request and of
+the holder, and it sends the holder the numbers of all requests that it knows of.
 
     messages      0 where the token is; otherwise |R-{i}| REQUEST, 1 PRIVILEGE, |A-{i}|
                   ACQUIRED and at most as many REQUESTS in return, which may come during a
@@ -32,7 +32,7 @@ Where this file departs from the survey, and why:
   * The node in between sends its array once for each ACQUIRED that it got: the holder
     will then give the token away, and an array about the next request could only be late.
     It sends none about a node that asks the holder itself.  Without the first, a node
-    would tell all whom it ever heard of as holders; with it, the survey's figure of
+    would tell all nodes that it ever heard of as holders; with it, the survey's figure of
     2√2·√N-2 is met: 17.98 messages measured, 18 by the formula, with 50 nodes competing.
     That is on average: an array may go to an earlier holder at any time, so that a single
     entry takes up to 2|R| + 2|A| - 2; 24 were seen where nobody competed.

@@ -121,7 +121,7 @@ class RicartAgrawalaListing(RicartAgrawala):
 
 @dataclass(eq=False)
 class CarvalhoRoucairolUnaware(CarvalhoRoucairol):
-    """Being inside is not told from waiting, as Ricart and Agrawala need not tell it.
+    """Being inside is not distinguished from waiting, as Ricart and Agrawala need not.
 
     Made by keeping Ricart and Agrawala's one flag.  A node that holds all permissions
     enters without asking, so a REQUEST with a smaller number may still come; it must
@@ -141,7 +141,7 @@ class CarvalhoRoucairolUnaware(CarvalhoRoucairol):
 class MaekawaWithoutInquire(Maekawa):
     """Maekawa's algorithm without its INQUIRE.
 
-    Made by leaving out step 3 of section 4: nobody is ever asked to relinquish, and nodes
+    Made by leaving out step 3 of section 4: no node is ever asked to relinquish, and nodes
     that have locked parts of each other's sets wait for the rest for ever.
     """
 

@@ -8,7 +8,7 @@
 LAST is where a node believes the last requester to be.  A REQUEST is passed on along
 LAST until it reaches the node that asked last, the root, and every node on the way then
 believes in the new requester.  The root sends its TOKEN if it has no use for it, or
-remembers the requester as NEXT, to whom the TOKEN goes when it leaves.
+remembers the requester as NEXT, to which the TOKEN goes when it leaves.
 
     messages      about log N per entry on average, 0 at the node that has the token
     delay         one TOKEN from the leaving node to the next
@@ -48,7 +48,7 @@ class NaimiTrehel(Peer):
 
     first_holder: NodeId = setting(1)
 
-    # Every request of ours: it says who asks, and nothing else.
+    # Every request of ours: it says which node asks, and nothing else.
     our_request: Request = fixed(init=False)
 
     # Where our next request goes; ourselves when no node has asked after us.

@@ -5,12 +5,12 @@
     Distributed Algorithms, Lecture Notes in Computer Science 312, 1987, 155-166; here
     after the survey of Velazquez.
 
-Requests and the token go as in Naimi and Trehel's algorithm.  Who has asked and does not
-get the token within T_wait presumes a failure.  It asks everyone with a CONSULT who has
-it down as NEXT; that one answers REGISTERED, and all is well so far.  If nobody does
-within T_elec, a QUERY asks for the token.  If nobody has it, nor gets it within T_elec,
-the inquirer becomes a candidate and says so by an ELECTION.  Of several candidates the
-lowest remains; after T_elec it is elected and has a new token.
+Requests and the token go as in Naimi and Trehel's algorithm.  A node that has asked and
+does not get the token within T_wait presumes a failure.  It asks all others with a CONSULT
+which node has it down as NEXT; that one answers REGISTERED, and all is well so far.  If
+none does within T_elec, a QUERY asks for the token.  If none has it, nor gets it within
+T_elec, the inquirer becomes a candidate and says so by an ELECTION.  Of several candidates
+the lowest remains; after T_elec it is elected and has a new token.
 
 CANDIDATE_ELECTED makes the elected node the root of a new tree: LAST of everyone is the
 elected node, NEXT is nobody, and every waiting node asks again.
@@ -136,7 +136,7 @@ class NaimiTrehelFailures(NaimiTrehel):
 
     def receive_request(self, sender: NodeId, message: naimi_trehel.Request) -> None:
         assert isinstance(message, Request)
-        if message.epoch > self.epoch:  # it goes to its root and to those who asked since
+        if message.epoch > self.epoch:  # it goes to its root and to those that asked since
             raise RemoteError(f"{sender} sends a request of a tree that is not ours yet")
         if message.epoch == self.epoch:
             super().receive_request(sender, message)

@@ -8,7 +8,7 @@ The nodes form a tree.  LAST points to the neighbour in whose direction the node
 asked last is; that node itself has none, it is the sink.  A REQUEST travels along LAST to
 the sink, and every node on its way turns LAST to where it came from: now its origin is
 the sink.  The old sink remembers the origin as NEXT, and sends it the PRIVILEGE when it
-leaves, or at once if it is idle.  So the queue is there, but nobody keeps it: one finds
+leaves, or at once if it is idle.  So the queue is there, but no node keeps it: one finds
 it by following NEXT from the node that has the PRIVILEGE.
 
     messages      at most D+1 per entry, D the tree's diameter: 3 on a star, N on a line;

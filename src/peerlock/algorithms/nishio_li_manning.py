@@ -1,4 +1,4 @@
-"""Nishio, Li and Manning, 1990: a token with an age, made anew if nobody objects.
+"""Nishio, Li and Manning, 1990: a token with an age, made anew if no node objects.
 
     S. Nishio, K. F. Li, E. G. Manning.  A Resilient Mutual Exclusion Algorithm for
     Computer Networks.  IEEE Transactions on Parallel and Distributed Systems 1(3), July
@@ -30,11 +30,11 @@ Where this file departs from the survey, and why:
     proposal, if it has one below.  The survey does not say when; any later a TOKEN that was
     under way would be used after its successor is made.
   * A node that has the token and answers NACK raises the token's age to the proposed one.
-    Otherwise those who had answered ACK would discard it.
+    Otherwise those that had answered ACK would discard it.
   * Ages are proposed so that no two nodes ever propose the same: node i takes those that
     leave a remainder of i when divided by N.  So of several that propose at a time the
     highest succeeds, where equal ones would stop each other again and again.
-  * A REQUEST does not say to whom it goes; its receiver knows.
+  * A REQUEST does not name its receiver, which knows itself.
   * Recovery from a controller that has lost its memory is in `nishio-li-manning-apart`.
   * It is for the lab: a lock node learns from its cluster which members have failed, and
     forms the circle of a name anew; a second recovery below that has no use.
@@ -102,7 +102,7 @@ class NishioLiManning(RicartAgrawalaToken):
             self.set_timer("token", self.time_out)
 
     def hand_over(self, token_data: tuple[int, ...]) -> None:
-        """To the first who waits, from our successor on; or to nobody."""
+        """To the first node that waits, from our successor on; or to none."""
         self.token_data = token_data
         for j in (*self.members[self.me :], *self.members[: self.me - 1]):
             if self.request_data[j - 1] > token_data[j - 1]:

@@ -142,7 +142,7 @@ class NishioLiManningApart(NishioLiManning):
         self.pass_on(replaced(message.token_data, self.me, ours))
 
     def pass_on(self, token_data: tuple[int, ...]) -> None:
-        """To the first who waits; a node that leaves sends it to the next that stays."""
+        """To the first node that waits; one that leaves sends it to the next that stays."""
         self.hand_over(token_data)
         if self.token_data is not None and self.staying:
             circle = (*self.members[self.me :], *self.members[: self.me - 1])

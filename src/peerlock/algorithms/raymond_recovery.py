@@ -22,7 +22,7 @@ lower one has it.
     delay         the way from the leaving node to the next, D messages at most
     network       no loss, no duplicates, and FIFO between any two nodes; a bound on delay,
                   a third of the restart interval
-    failures      any number of nodes, at any time, as long as each comes back; those who
+    failures      any number of nodes, at any time, as long as each comes back; those that
                   need one that is down wait for it
     fairness      first come, first served at every node, until it fails; no node waits
                   for ever
@@ -123,7 +123,7 @@ class RaymondRecovery(Raymond):
         yours = self.holder == j
         self.send(j, Advise(yours, yours and self.asked, j in self.request_q))
 
-    # As in Raymond's algorithm, for those who have told what they know
+    # As in Raymond's algorithm, for those that have told what they know
 
     def receive_request(self, sender: NodeId, message: Request) -> None:
         if not self.unadvised >> sender & 1:
@@ -160,7 +160,7 @@ class RaymondRecovery(Raymond):
         self.found, self.holder, self.asked = True, j, queued
 
     def go_on(self) -> None:
-        """Tell those who recover too, as soon as we know what."""
+        """Tell those that recover too, as soon as we know what."""
         if self.found:
             for j in nodes_in(self.recovering & self.unadvised):
                 self.unadvised ^= 1 << j

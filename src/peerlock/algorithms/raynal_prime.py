@@ -6,12 +6,12 @@
 
 Node i has a prime number A_i and a value X_i, which is A_i, except that the X_k of one node
 is 1.  The product T of all X is then Q/A_k, where Q is the product of all A, and T = Q/A_k
-means that it is node k's turn.  Who leaves multiplies its X_i by A_i/A_j, j being the next
-node round the ring: T becomes Q/A_j, as a product has only one factorisation.
+means that it is node k's turn.  A node that leaves multiplies its X_i by A_i/A_j, j being
+the next node round the ring: T becomes Q/A_j, as a product has only one factorisation.
 
-The survey's form: who has changed its X_i INFORMs all others, and a node whose turn it is
-and that does not want in behaves as if it left.  So each node computes T for itself, and
-nobody has to ask.
+The survey's form: a node that has changed its X_i INFORMs all others, and a node whose turn
+it is and that does not want in behaves as if it left.  So each node computes T for itself,
+and no node has to ask.
 
     messages      N-1 per entry when all compete, (N-1)² at most from a request to its
                   entry; without bound when nobody asks

@@ -12,7 +12,7 @@ else follows the order of the requests, so a reader that asks after a writer wai
     network       no loss, no duplicates; messages may overtake one another
     failures      none: one silent node stops every request
     fairness      writers, and readers among writers, follow the order of (sequence number,
-                  node number); nobody waits for ever
+                  node number); no node waits for ever
 
 Where this file departs from the paper, and why:
   * The departures of `ricart-agrawala`.

@@ -1,12 +1,13 @@
-"""Ricart and Agrawala, 1980: on a broadcast medium, one REPLY answers all who wait.
+"""Ricart and Agrawala, 1980: on a broadcast medium, one REPLY answers all that wait.
 
     G. Ricart, A. K. Agrawala.  An Algorithm for Mutual Exclusion in Computer Networks.
     Technical Report TR-869, University of Maryland, February 1980, section 6.2.2.
 
 Ricart and Agrawala's algorithm where a message to all nodes costs as much as one to a
 single node.  The REQUEST is broadcast, and so is the REPLY after the critical section,
-which names all whose REQUEST was deferred.  It has to name them: a node may wait whose
-REQUEST has not arrived here yet, and that must not take the REPLY for an answer to it.
+which names all nodes whose REQUEST was deferred.  It has to name them: a node may wait
+whose REQUEST has not arrived here yet, and that must not take the REPLY for an answer to
+it.
 
     messages      N per entry when nobody competes, a broadcast counting one: 1 REQUEST,
                   N-1 REPLY; towards 2 when all compete, 1 REQUEST and 1 BROADCAST_REPLY

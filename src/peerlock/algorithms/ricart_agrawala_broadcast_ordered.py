@@ -18,8 +18,8 @@ its node's REPLY, which is broadcast too, when the node has left.
 Where this file departs from the paper, and why:
   * The REQUESTs without a REPLY are kept as a queue; the paper says what to wait for, not
     how to remember it.
-  * A REPLY goes out at the end of every entry, as who asks next must hear that nobody is
-    inside.  It is an answer to all who wait, and to those who will.
+  * A REPLY goes out at the end of every entry, as the node that asks next must hear that
+    none is inside.  It is an answer to all that wait, and to those that will.
   * It is for the lab: lock nodes have connections, and no medium that all hear.
 """
 

@@ -4,12 +4,12 @@
     Technical Report TR-869, University of Maryland, February 1980, section 7.
 
 REQUEST and REPLY go as in Ricart and Agrawala's algorithm, among the nodes whose NAMES
-are on a list that each of them keeps.  Who is not on it asks one that is to be its
-sponsor.  The sponsor invokes mutual exclusion, tells everyone of the NEW_NODE, and gives
-it the list.  The newcomer answers REQUESTs from then on; it may make its own when its
-Highest_Sequence_Number is not below that of any REQUEST that it has missed, which it
-finds out in one of five ways (a)-(e).  A node that leaves tells everyone and waits
-until all have acknowledged it.
+are on a list that each of them keeps.  A node that is not on it asks one that is to
+be its sponsor.  The sponsor invokes mutual exclusion, tells everyone of the NEW_NODE, and
+gives it the list.  The newcomer answers REQUESTs from then on; it may make its own when its
+Highest_Sequence_Number is not below that of any REQUEST that it has missed, which it finds
+out in one of five ways (a)-(e).  A node that leaves tells everyone and waits until all have
+acknowledged it.
 
 A node that waits too long for a REPLY asks ARE_YOU_THERE.  One that is silent has failed;
 all hear of it, strike it off, and pretend that it has replied.  Any other answers with its
@@ -401,7 +401,7 @@ class RicartAgrawalaFailures(Peer):
     # A newcomer
 
     def join(self) -> None:
-        """Ask the next node to be our sponsor; who is alone is the group by itself."""
+        """Ask the next node to be our sponsor; a node that is alone is the group."""
         number = len(self.members)
         if number == 1:
             self.settle()

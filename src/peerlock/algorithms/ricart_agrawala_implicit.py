@@ -15,9 +15,9 @@ When the time is over a node enters, or waits for the REPLYs of those that have 
                   takes twice the bound
     network       every message takes less than the bound; no loss, no duplicates; messages
                   may overtake one another
-    failures      a node that stops while nobody waits for its REPLY is taken to consent;
-                  one that owes a REPLY stops who waits for it; a lost message may let
-                  two in
+    failures      a node that stops while none waits for its REPLY is taken to consent;
+                  one that owes a REPLY stops the node that waits for it; a lost message may
+                  let two in
     fairness      entries follow the order of (sequence number, node number)
 
 Where this file departs from the paper, and why:

@@ -5,8 +5,8 @@
 
 Ricart and Agrawala's algorithm with two of their modifications at once.  The REQUEST is
 broadcast.  A node that would reply at once says nothing; a node that defers its REPLY says
-DEFERRED, and one broadcast REPLY at its end names all whose REQUEST it has deferred.  So an
-entry that nobody contests takes a single message.
+DEFERRED, and one broadcast REPLY at its end names all nodes whose REQUEST it has deferred.
+So an entry that nobody contests takes a single message.
 
     messages      1 per entry when nobody competes, a broadcast counting one; when all
                   compete N+1: 1 REQUEST, N-1 DEFERRED, 1 BROADCAST_REPLY

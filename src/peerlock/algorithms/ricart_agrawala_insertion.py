@@ -30,8 +30,8 @@ Where this file departs from the report, and why:
   * INCLUDED brings the highest number: the report's way (a), without a message of its own.
   * INCLUDE_ME and INCLUDED are counted, so that an answer to an earlier one is not taken
     for one to this.
-  * It is for the lab: the members of a lock learn from its home who takes part, and form a
-    new circle when a node joins.
+  * It is for the lab: the members of a lock learn from its home which nodes take part, and
+    form a new circle when a node joins.
 """
 
 from __future__ import annotations

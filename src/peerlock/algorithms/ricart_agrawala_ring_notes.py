@@ -7,7 +7,7 @@
 Ricart and Agrawala's algorithm with its nodes on a logical ring.  A REQUEST goes from node
 to node, never held up.  A node that wants the section too, and whose own request came
 first, notes on it that it defers, and sends its REPLY when it has left.  Back at its
-origin, the REQUEST stands for the replies of all who left no note.
+origin, the REQUEST stands for the replies of all that left no note.
 
     messages      N per entry when nobody competes, and a REPLY from each node that defers:
                   at most 2N-1; none if N = 1

@@ -18,8 +18,8 @@ TOKEN; if there is none, the TOKEN stays.
                   is known, a node waits for at most N-1 others
 
 Where this file departs from the source, and why:
-  * An idle holder that gets a REQUEST looks for who waits, as one that leaves does.  The
-    survey has it send the token to the sender of the REQUEST, and says of requests that
+  * An idle holder that gets a REQUEST looks for a node that waits, as one that leaves does.
+    The survey has it send the token to the sender of the REQUEST, and says of requests that
     were granted long ago only that they are taken care of, by keeping the latest number.
     How that is to be done matters: `ricart-agrawala-token-unchecked`.
   * The my_id of REQUEST(my_sequence_number, my_id) is the sender, known from the
@@ -99,7 +99,7 @@ class RicartAgrawalaToken(Peer):
         self.grant()
 
     def hand_over(self, token_data: tuple[int, ...]) -> None:
-        """To the first who waits, from our successor on; or to nobody."""
+        """To the first node that waits, from our successor on; or to none."""
         round_the_circle = (*self.members[self.me :], *self.members[: self.me - 1])
         for j in round_the_circle:
             if self.request_data[j - 1] > token_data[j - 1]:

@@ -62,7 +62,7 @@ class Sanders(Maekawa):
 
     @property
     def quorum(self) -> tuple[NodeId, ...]:
-        """R_i: whom we ask."""
+        """R_i: the nodes that we ask."""
         return self.information.request_set(self.me)
 
     def release(self) -> None:
@@ -88,10 +88,10 @@ class Sanders(Maekawa):
 
 @dataclass(eq=False)
 class SandersUninformed(Sanders):
-    """Sets that meet the two conditions in the survey, and exclude nobody.
+    """Sets that meet the two conditions in the survey, and exclude no node.
 
     The survey of Velazquez leaves out that a node must be in its own informing set.  Here
-    each node asks all and informs nobody, not even itself; so nobody ever waits.
+    each node asks all and informs none, not even itself; so no node ever waits.
     """
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Singhal, 1992: whom a node asks changes with whom it has given way to.
+"""Singhal, 1992: which nodes a node asks depends on those that it has given way to.
 
     M. Singhal.  A Dynamic Information-Structure Mutual Exclusion Algorithm for Distributed
     Systems.  IEEE Transactions on Parallel and Distributed Systems 3(1), January 1992,

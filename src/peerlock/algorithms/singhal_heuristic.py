@@ -1,4 +1,4 @@
-"""Singhal, 1989: ask only those who may know where the token is.
+"""Singhal, 1989: ask only those that may know where the token is.
 
     M. Singhal.  A Heuristically-Aided Algorithm for Mutual Exclusion in Distributed
     Systems.  IEEE Transactions on Computers 38(5), May 1989, 651-662; here after the
@@ -8,14 +8,15 @@ Every node keeps a vector SV of what it knows of the nodes' states (R requesting
 E executing, H holding the idle token, N none of these) and a vector SN of the numbers of
 their latest requests.  The TOKEN carries two such vectors, TSV and TSN.  A node that
 wants in sends its REQUEST to those only that are in state R in its SV: they have the
-token, or get it before long.  Who gets a REQUEST notes the sender as R and, if it waits
-itself and has not asked that one, asks it now.  A node that leaves brings its vectors and
-those of the TOKEN up to date with each other, entry by entry, and passes the TOKEN on to
-one in state R.
+token, or get it before long.  A node that gets a REQUEST notes the sender as R and, if it
+waits itself and has not asked that one, asks it now.  A node that leaves brings its vectors
+and those of the TOKEN up to date with each other, entry by entry, and passes the TOKEN on
+to one in state R.
 
 In the beginning node i has all lower nodes in state R, so that the vectors form a
 staircase: of any two nodes, one would ask the other, and all would ask the holder.  It
-stays that way: who has been inside forgets whom it has asked, and these now have it as R.
+stays that way: a node that has been inside forgets which nodes it has asked, and these now
+have it as R.
 
     messages      (N+1)/2 per entry on average when nobody competes, 0 at the node that
                   has the token; about N when all compete

@@ -8,7 +8,7 @@
 The node that has the PRIVILEGE may enter.  One without it sends everyone its n-th REQUEST.
 The PRIVILEGE carries a queue Q of nodes to serve and, in LN, the number of each node's
 latest request that was granted; compared with the REQUESTs seen, in RN, that tells the node
-that leaves who waits and is not in Q yet.
+that leaves which nodes wait and are not in Q yet.
 
     messages      N per entry, 0 at the node that has the token; on a ring at most 2N-1
     delay         one PRIVILEGE from the leaving node to the next (on a ring or a tree

@@ -12,7 +12,7 @@ one, however late it comes.
 
 A node knows another one's number at most L too low, and the token's number is at
 most one behind it.  So of the numbers that are compared none is more than L above or one
-below the other, and L+2 different ones, 0 … L+1, are enough to tell who waits.
+below the other, and L+2 different ones, 0 … L+1, are enough to tell which nodes wait.
 
     messages      L·N + N-1 for L entries of a node that has to ask: N each, and an ACK
                   from each other node for the round; 0 at the node that has the token

@@ -1,4 +1,4 @@
-"""Le Lann, 1977: a token goes round and round, and who has it may enter.
+"""Le Lann, 1977: a token goes round and round, and the node that has it may enter.
 
     G. Le Lann.  Distributed Systems: Towards a Formal Approach.  Information Processing
     77, 1977, 155-160; here after G. Mühl, Distributed Algorithms: Mutual Exclusion,

@@ -26,9 +26,9 @@ Any nodes with more than half of the votes will do, so nodes that are down are g
 Where this file departs from the sources, and why:
   * The votes that are not given are one each, and one more for node 1 if N is even: with an
     even number of votes more than half of them is one vote more than it need be.
-  * The sources say how many votes it takes, not whom to ask.  A node asks those with most
-    votes, so that they are few, and among equals those that follow it round the ring.  It
-    asks others in the place of those that are down, not of those that are locked for
+  * The sources say how many votes it takes, not which nodes to ask.  A node asks those with
+    most votes, so that they are few, and among equals those that follow it round the ring.
+    It asks others in the place of those that are down, not of those that are locked for
     another node: they have one permission to give, and the node that has most of it goes
     first.  One that is slow is waited for, unless more are asked:
     `weighted-majority-spare`.
@@ -37,8 +37,8 @@ Where this file departs from the sources, and why:
   * The sources say nothing of two nodes that each hold a part of the votes.  Here they
     are freed as Maekawa's nodes are, with Sanders' correction.
   * The sources do not say how a node finds out that another one is down: here its host
-    reports it.  A node that was down does not come back: it would have forgotten for whom
-    it was locked.
+    reports it.  A node that was down does not come back: it would have forgotten for
+    which node it was locked.
 """
 
 from __future__ import annotations

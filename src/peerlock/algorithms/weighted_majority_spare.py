@@ -8,7 +8,7 @@
 A node asks enough nodes that more than half of the votes are left if any s of the others
 that it asks do not answer.  It enters with the first majority that has answered, and
 withdraws what it has asked of the rest.  So it waits for the quickest nodes, which are
-those that have least to do, and a node that is slow or stands still holds up nobody.  A
+those that have least to do, and a node that is slow or stands still holds up no other.  A
 node from which an answer is still due is not asked again before it has answered.
 
     messages      3(K-1) + 4m per entry when nobody competes, where K nodes have more than

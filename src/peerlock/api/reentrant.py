@@ -20,7 +20,7 @@ from peerlock.node.locks import State
 
 
 class Reentrant(grants.Handle):
-    """What both kinds have in common, and what tells them from other locks."""
+    """What both kinds have in common, and what distinguishes them from other locks."""
 
     __slots__ = ()
 

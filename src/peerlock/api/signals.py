@@ -62,7 +62,7 @@ class Loss(threading.Event):
                 self._gate.acquire(timeout=min(longest, threading.TIMEOUT_MAX))
         finally:
             if self._over:
-                self._open()  # for the next who waits
+                self._open()  # for the next that waits
         return self._over
 
     def _open(self) -> None:

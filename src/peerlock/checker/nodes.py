@@ -12,7 +12,7 @@ is a peer of its own: it keeps the members, and sends every view to each of them
 - A process that joins asks the engine, at any time; then it is in the next view.
 - A process that crashes is removed at any time after that.  It comes back as another
   member, if the story says so; so does a process whose lease has ended, because its user
-  was told before another process can acquire the lock.
+  was notified before another process can acquire the lock.
 - A process that leaves releases everything first, and then notifies the engine.
 
 What must hold: all properties of the checker (exclusion, no node waits without end), no
@@ -78,7 +78,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class ViewSeen:
-    """The engine's word on a view; `me` for who has just joined."""
+    """The engine's word on a view; `me` for the one that has just joined."""
 
     view: View
     me: MemberId | None = None

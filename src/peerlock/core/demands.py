@@ -35,7 +35,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Permits:
-    """At most so many."""
+    """At most this many."""
 
     count: int = 1
     demands = (EXCLUSIVE,)

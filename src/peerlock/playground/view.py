@@ -55,7 +55,7 @@ def forbidden(name: str) -> dict[str, str]:
 
 
 def _place(diagram: Diagram, run: Run, end: int) -> float:
-    """Where the drawing is when so many steps are done."""
+    """Where the drawing is after this many steps."""
     if not end:
         return NAMES
     return round(diagram.scale.place(run.trace.steps[end - 1].time), 1)

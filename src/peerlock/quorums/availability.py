@@ -76,7 +76,7 @@ def counted(system: QuorumSystem, effort: int) -> Counts:
 
 
 def one_by_one(is_left: Callable[[Nodes], bool], nodes: int, spare: int = 0) -> Counts:
-    """Every set of so many nodes is looked at, if these are few; some more are spare."""
+    """Look at every set of this many nodes, if these are few; some more are spare."""
     if nodes > FEW:
         raise OutOfEffort
     counts = [0] * (nodes + 1)

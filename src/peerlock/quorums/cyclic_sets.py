@@ -77,7 +77,7 @@ def _search(n: int, size: int) -> Numbers | None:
 
 
 def _most(chosen: int, left: int) -> int:
-    """New differences that so many numbers more can make: two with each one before."""
+    """New differences that this many more numbers can make: two with each one before."""
     return sum(2 * k for k in range(chosen, chosen + left))
 
 

@@ -9,8 +9,8 @@ a quorum of a tree is
   * a leaf is a quorum by itself, and nothing else will do in its place.
 
 Any two of them meet, whichever nodes were down when either was formed.  If both have the
-root, there.  If one has it and goes on below a child, the other has it too or has a quorum
-below every child, so also below that one, and these two meet in turn.
+root, there.  If one has it and continues below a child, the other has it too or has a
+quorum below every child, so also below that one, and these two meet in turn.
 
 The tree is numbered like a heap: the children of i are 2i and 2i+1.  An even number of
 nodes would leave one node with one child, which could then be spared; its child is the

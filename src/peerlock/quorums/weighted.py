@@ -87,7 +87,7 @@ def survivals(votes: Votes, effort: int) -> tuple[int, ...]:
 
     The nodes decide one after the other, those with most votes first.  Sets with equal
     votes are counted together, by size: in one integer, a field for each size.  Those that
-    have won, and those that cannot win any more, need not be told apart.
+    have won, and those that cannot win any more, need not be distinguished.
     """
     width = len(votes) + 1  # of a field: there are fewer than 2^n sets of any size
     need, left = sum(votes) // 2 + 1, sum(votes)

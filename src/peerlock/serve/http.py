@@ -57,7 +57,7 @@ BACKLOG = 65_536  # bytes
 TEXT = b"text/plain; charset=utf-8"
 JSON = b"application/json"
 EVENTS = b"text/event-stream"
-ALIVE = b":\n\n"  # a comment in a stream of events: it shows who is still there
+ALIVE = b":\n\n"  # a comment in a stream of events: is the client still there?
 
 
 class HttpRequest(NamedTuple):
@@ -77,7 +77,7 @@ class Response(NamedTuple):
 
 
 class Stream:
-    """An answer that goes on: events are sent as they happen, until one side ends it."""
+    """A stream: events are sent as they happen, until one side ends it."""
 
     def __init__(
         self, opened: Callable[[Stream], None], closed: Callable[[Stream], None]

@@ -1,10 +1,10 @@
-"""The cluster, alive: what its members say, what has changed, and who watches.
+"""The cluster, alive: what its members say, what has changed, and its viewers.
 
 As long as a client watches, every member is asked again and again.  A round rests nine
 times as long as the last one took, and at least REST seconds: it takes a tenth of the time
 of this process, at most.  The members are read by an engine of its own, as `peerlock
 status` does; if it does not answer, they are those of the node's view.  What changed from
-one round to the next is told as events; what begins and ends in between is not seen.  A
+one round to the next is reported as events; what begins and ends in between is not seen.  A
 member that no longer answers keeps the label and the losses that it told last.
 """
 
@@ -25,7 +25,7 @@ from peerlock.runtime.questions import answer_of
 from peerlock.serve.http import TEXT, Answer, HttpRequest, Response, Stream, event
 
 REST = 0.25  # seconds
-REMEMBERED = 50  # events, for those who begin to watch
+REMEMBERED = 50  # events, for a page that is opened
 
 HTML = b"text/html; charset=utf-8"
 POLICY = (
@@ -40,7 +40,7 @@ Happening = dict[str, Any]
 
 
 class StatusRounds:
-    """What all members say; those who ask at the same time share a round of questions."""
+    """What all members say; pages that ask at the same time share a round of questions."""
 
     def __init__(self, host: Host, reading: Callable[[], Engine]) -> None:
         self._host = host
@@ -168,7 +168,7 @@ class Live:
     def _opened(self, stream: Stream) -> None:
         self._watchers.add(stream)
         if self._watching is None or self._watching.done():
-            self._last = None  # nobody has watched meanwhile
+            self._last = None  # no page was open meanwhile
             self._watching = asyncio.get_running_loop().create_task(self._watch())
         elif self._last is not None:
             stream.send(event("status", self._last))

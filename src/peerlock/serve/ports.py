@@ -21,7 +21,7 @@ class Ports:
     def __init__(
         self,
         host: Host,
-        reading: Callable[[], Engine],  # an engine that reads who is a member
+        reading: Callable[[], Engine],  # an engine that reads the members
         keys: Keys,
         metrics: str,
         api: str | None = None,

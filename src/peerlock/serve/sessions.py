@@ -11,7 +11,7 @@
     whose connection broke repeats its request, and has kept its place.
  5. A claim is waiting, then held or refused; or busy, if the client did not want to wait.
     A claim that is held may be lost: then another process may hold the lock.  A claim that
-    is refused, busy or lost stays until the client drops it, so that the client is told
+    is refused, busy or lost stays until the client drops it, so that the client is notified
     even if its connection was broken meanwhile.  A grant that comes after the client was
     told that the lock is busy does not count: the host gives it back.
  6. A claim ends when the client drops it, and with its session; what it holds is released,

@@ -158,7 +158,7 @@ class Cluster:
         self._clocks = Random(f"clocks {story.seed}")
         self.between_machines = self._clocks.random() < 0.5
         watching = self.between_machines and self._clocks.random() < 0.5
-        # The first members are told of changes, sometimes fewer than there are elders.
+        # The first members are notified of changes, sometimes fewer than there are elders.
         self.watchers = self._clocks.choice((1, 2, 8)) if watching else 0
         # Clocks run at different rates.
         self.skewed = self.between_machines and self._clocks.random() < 0.5
@@ -305,9 +305,9 @@ class Cluster:
         self._until(lambda: self.now >= self.story.troubled, "the faults")
         self.faults.cease()
         self.tell(self.processes[0], "sees the end of all faults")
-        self._until(self._at_peace, "those who wait")
+        self._until(self._at_peace, "the waiters")
         self._invite()
-        self._until(self._at_peace, "those who should get in together")
+        self._until(self._at_peace, "those that should get in together")
         self._until(self._nothing_remembered, "what is remembered")
         return self._outcome()
 

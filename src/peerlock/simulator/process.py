@@ -141,7 +141,7 @@ class Process:
         self.carry_out_question(self.presence.start(self.name))
 
     def step(self, what: Callable[..., None], *arguments: Any) -> bool:
-        """Like the host: a step is completed, or the presence is told that it failed."""
+        """Like the host: a step is completed, or the presence is notified of a failure."""
         try:
             what(*arguments)
         except Stumble as error:

@@ -1,4 +1,4 @@
-"""What is counted while a run goes on, and summarised at its end."""
+"""What is counted during a run, and summarised at its end."""
 
 from __future__ import annotations
 

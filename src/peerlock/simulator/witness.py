@@ -6,8 +6,8 @@ holder, or readers only, or as many as there are permits, and all of them use th
 the same terms; and fences grow from grant to grant of an exclusive lock, whatever happened
 in between.
 
-A holder that loses its grant is told a margin before any other user can acquire the lock,
-unless its process ends before that or leaves the cluster by itself.
+A holder that loses its grant is notified a margin before any other user can acquire the
+lock, unless its process ends before that or leaves the cluster by itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NameRecord:
 
     permits: int  # 0 for a lock
     inside: list[Held] = field(default_factory=list)
-    lost: list[tuple[float, Held]] = field(default_factory=list)  # and when it was told
+    lost: list[tuple[float, Held]] = field(default_factory=list)  # and when it was notified
     last_fence: int = 0
     last_writers_fence: int = 0
 

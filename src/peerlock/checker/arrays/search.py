@@ -75,7 +75,7 @@ class ArraySearch(Exploration):
 
     @cached_property
     def weights(self) -> Ints:
-        """Of a demand by its number and one more; nobody weighs nothing."""
+        """Of a demand by its number and one more; 0, no demand, weighs nothing."""
         digits = range(len(self.model.rule.demands))
         return np.array([0, *((self.model.nodes + 1) ** k for k in digits)], np.int64)
 

@@ -88,7 +88,7 @@ class Tables:
         self.boxes = Boxes(sites)
         self.numbers = Interned()  # of the sites: a local state above a box
         self.flags = Grown(np.uint8)
-        self.demands = Grown(np.int64)  # of who is inside there, and one more; 0: of nobody
+        self.demands = Grown(np.int64)  # of the node inside there, and one more; 0: none
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index

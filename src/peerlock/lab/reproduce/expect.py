@@ -220,7 +220,7 @@ class Towards(Expectation):
 
     limit: float
     near: float  # so far from it, at most, at the largest n
-    waver: float  # so much it may rise from one n to the next
+    waver: float  # by how much it may rise from one n to the next
 
     @property
     def paper(self) -> str:

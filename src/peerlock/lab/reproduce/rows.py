@@ -8,7 +8,7 @@ from typing import Any
 
 from peerlock.lab.reproduce.item import Finding
 
-# What goes with n, so that it need not be told apart.
+# What goes with n, so that it need not be distinguished.
 BY_SIZE = ("n", "K", "M", "compared", "algorithm", "entries", "hold", "curves")
 
 

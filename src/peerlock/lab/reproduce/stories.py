@@ -24,7 +24,7 @@ class Scene:
 
 
 def replayed(header: str, scenes: Sequence[Scene], name: str) -> list[str]:
-    """What really follows the steps of a scene that the paper tells about."""
+    """What really follows the steps of a scene that the paper describes."""
     names = [scene.name for scene in scenes]
     before = scenes[: names.index(name)]
     scene = scenes[names.index(name)]
