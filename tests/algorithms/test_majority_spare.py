@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ from peerlock.core.bits import nodes_in
 from peerlock.core.peer import Down, Enter, NodeId, Send
 from peerlock.quorums.weighted import Votes
 from peerlock.simulator import Heavy, Light, Scenario, simulate
+from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Matrix
 from peerlock.simulator.network import Network as Wires
 
@@ -160,6 +161,25 @@ def test_votes_of_its_own_that_are_enough_need_no_others() -> None:
 def test_a_spare_node_costs_four_messages(n: int, spare: int) -> None:
     report = simulate(Scenario("majority-spare", n, 12, Light(), spare=spare))
     assert report.messages_per_entry == 3 * half(n) + 4 * min(spare, n - 1 - half(n))
+
+
+@pytest.mark.parametrize("votes", [(2, 1, 1, 1), (2, 2, 1, 1, 1), (3, 1, 1, 1, 1)], ids=str)
+def test_with_votes_the_spare_nodes_may_be_more_than_one(votes: Votes) -> None:
+    """3(K-1) + 4m, where m more are asked than the K that have been enough."""
+    members = range(1, len(votes) + 1)
+    more = set()
+    for node in members:
+        run = ByHand("weighted-majority-spare", len(votes), votes=votes)
+        peer = cast(WeightedMajoritySpare, run.peers[node])
+        run.request(node)
+        asked = peer.asked.bit_count()
+        run.settle()
+        k = peer.locked_members.bit_count()
+        run.leave(node)
+        run.settle()
+        assert run.sent == 3 * (k - 1) + 4 * (asked - k)
+        more.add(asked - k)
+    assert max(more) > 1
 
 
 @pytest.mark.parametrize("n", [3, 5, 9, 25])

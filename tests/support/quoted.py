@@ -22,6 +22,17 @@ at_hand = pytest.mark.skipif(
 )
 
 
+SIGNS = {
+    "sqrt": "√",
+    "infty": "∞",
+    "dots": "...",
+    "text": "",
+    "ge": "≥",
+    "leq": "≤",
+    "vartheta": "ϑ",
+}
+
+
 @lru_cache
 def text_of(paper: str) -> str:
     return plain((FOLDER / f"{paper}.txt").read_text())
@@ -29,8 +40,8 @@ def text_of(paper: str) -> str:
 
 def plain(text: str) -> str:
     """Without what sets formulas and headings, and with single spaces."""
-    for command, sign in (("sqrt", "√"), ("infty", "∞"), ("dots", "..."), ("text", "")):
-        text = text.replace(f"\\{command}", sign)
+    for command, sign in SIGNS.items():
+        text = re.sub(rf"\\{command}(?![a-z])", sign, text)
     words = re.sub(r"`{3}|[$*\\{}_^]", "", text)
     return " ".join(words.split())
 
@@ -42,5 +53,5 @@ def stands(quotation: Quotation) -> bool:
         found = text.find(plain(part), at)
         if found < 0:
             return False
-        at = found + len(part)
+        at = found + len(plain(part))
     return True

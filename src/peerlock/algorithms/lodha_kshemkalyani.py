@@ -15,7 +15,7 @@ Every message names the last request that its sender has finished.  Entries foll
 of requests, so that all requests which precede it are finished, too.
 
     messages      2(N-1) per entry when nobody competes; each request that crosses it saves
-                  one, and a FLUSH is added if one follows: N-1 or N if all ask at once
+                  one, and a FLUSH is added if one follows: N if all ask at once, N-1 for the last
     delay         one FLUSH or REPLY from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: one silent node stops every request
@@ -167,7 +167,7 @@ ENTRIES = (
         source="Lodha, Kshemkalyani",
         year=2000,
         family="permission",
-        messages="2(N−1) light … N−1 if all ask at once",
+        messages="2(N−1) light … N if all ask at once",
         fifo=True,
         serves=("lock",),
     ),

@@ -67,7 +67,7 @@ ENTRIES = (
         source="after Gifford",
         year=1979,
         family="permission",
-        messages="3(K−1) + 4s light, < 6(K−1) + 7s, K by the votes, s = 1",
+        messages="3(K−1) + 4m light, < 6(K−1) + 7m, K and m by the votes",
         fifo=True,
         takes="votes",
         serves=("lock",),

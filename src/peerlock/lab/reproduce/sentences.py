@@ -22,12 +22,13 @@ MAEKAWA: Words = (
     (
         "§7: Bruck",
         "7",
-        "there exists no finite projective plane of order k if either k - 1 or",
+        "there exists no finite projective plane of order k if either k - 1 or k - 2 is "
+        "divisible by 4 and if k cannot be expressed as the sum of two integral squares",
     ),
     (
         "Table III: the number of nodes to",
         "Table III",
-        "The number of nodes to which a REQUEST must be sent 1 √N - 1",
+        "The number of nodes to which a REQUEST must be sent 1 √N - 1 N - 1",
     ),
     (
         "Table III: the number of nodes of which each node keeps dynamic",
@@ -47,12 +48,14 @@ MAEKAWA: Words = (
     (
         "Table III: removal",
         "Table III",
-        "Removal of a (control) node Needs a back-up control node Dynamically possible",
+        "Removal of a (control) node Needs a back-up control node Dynamically possible "
+        "Dynamically possible",
     ),
     (
         "Table III: overtaking",
         "Table III",
-        "Overtaking by another node Needs a back-up control node Dynamically possible",
+        "Overtaking by another node Needs a back-up control node Dynamically possible "
+        "Not necessary",
     ),
     (
         "Fig. 3: a circular",
@@ -62,7 +65,8 @@ MAEKAWA: Words = (
     (
         "Fig. 3: the circular",
         "6.2",
-        "This will allow node 2 to succeed in locking all its members and allow it to",
+        "This will allow node 2 to succeed in locking all its members and allow it to "
+        "enter its critical section.",
     ),
     (
         "§2: Thomas",
@@ -71,71 +75,125 @@ MAEKAWA: Words = (
         "where K = N and D = N",
     ),
     ("§9", "9", "The lost dynamic information can be regained by O(√N) , instead of O(N)"),
-    ("Table I: the proposed", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
-    ("Table I: Ricart", "Table I", "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12"),
+    (
+        "Table I:",
+        "Table I",
+        "3 ( K = 2 ) 3 4 7 ( K = 3 ) 6 12 13 ( K = 4 ) 9 24 21 ( K = 5 ) 12 40 133 "
+        "( K = 12 ) 33 264 381 ( K = 20 ) 57 760",
+    ),
     ("Table II", "Table II", "5 4.8 8 6 5.5 10 10 8.1 18 18 11.7 34"),
     (
         "Fig. 1",
         "Fig. 1",
-        "Subsets of integers with pairwise nonnull intersection property.",
+        "Subsets of integers with pairwise nonnull intersection property. (a) K = 2 ; (b) "
+        "K = 3 ; (c) K = 4 ; (d) K = 5",
     ),
     ("Fig. 2a", "5", "nodes 7, 8, and 11 circularly lock each other"),
     (
         "Fig. 2b",
         "5",
-        "node 11 knows that it cannot enter its critical section and thus returns",
+        "node 11 knows that it cannot enter its critical section and thus returns a "
+        "RELINQUISH message to node 13. … This REQUEST then locks node 13 and returns a "
+        "LOCKED to node 7. Node 7 then can enter its critical section",
     ),
-    ("§5: then node 8", "5", "This will cause node 8 to successfully lock all its members"),
-    ("§5: node 3's", "5", "Suppose that a REQUEST from node 3 has arrived at node 13"),
+    (
+        "§5: then node 8",
+        "5",
+        "This will cause node 8 to successfully lock all its members and enter its "
+        "critical section. Finally node 11 completes its critical section.",
+    ),
+    (
+        "§5: node 3's",
+        "5",
+        "the REQUEST from node 3 locks node 13 instead of the REQUEST from node 7. Node 3 "
+        "will then succeed in locking all its members",
+    ),
     ("§6.3", "6.3", "This will occur after, at most, (K - 1) REQUESTs have been processed"),
     ("§8.1", "8.1", "A total of three (K - 1) messages are required."),
     ("§8.2: 4(K−1)", "8.2", "A total of four (K - 1) messages are required"),
     (
         "§8.2: 5(K−1)",
         "8.2",
-        "five (K - 1) messages are altogether … This is the worst case",
+        "five (K - 1) messages are altogether required per mutual exclusion. This is the "
+        "worst case",
     ),
     (
         "§10: members",
         "10",
-        "requires only two (K - 1) messages … additional (K - 1) messages",
+        "requires only two (K - 1) messages to create an instance of mutual exclusion. … "
+        "additional (K - 1) messages or message passes are required to clear the REQUESTs.",
     ),
-    ("§10: a request", "10", "further be reduced to K message passes … additional (K - 1)"),
+    (
+        "§10: a request",
+        "10",
+        "further be reduced to K message passes by cyclically passing a REQUEST … "
+        "additional (K - 1) messages or message passes are required to clear the REQUESTs.",
+    ),
 )
 
 TR_869: Words = (
-    ("§2.4", "2.4", "no other node may enter its critical section twice before Node A has"),
+    (
+        "§2.4",
+        "2.4",
+        "no other node may enter its critical section twice before Node A has entered its "
+        "critical section.",
+    ),
     (
         "§6.5: the lower",
         "6.5",
-        "The algorithm tends to favor lower numbered nodes slightly",
+        "The algorithm tends to favor lower numbered nodes slightly due to the "
+        "tie-breaking rule.",
     ),
     (
         "§6.5: random",
         "6.5",
-        "This favoritism can be reduced by incrementing the sequence number by a random",
+        "This favoritism can be reduced by incrementing the sequence number by a random "
+        "integer.",
     ),
     (
         "§6.5: steps of 1",
         "6.5",
-        "nodes may be allowed to monopolize critical section processing until forced",
+        "nodes may be allowed to monopolize critical section processing until forced to "
+        "increment their sequence numbers past the one chosen by a lower priority node.",
     ),
     (
         "§7.2.2",
         "7.2.2",
-        "sends a broadcast message asking all other nodes to include it on their list",
+        "sends a broadcast message asking all other nodes to include it on their list of "
+        "participating nodes.",
     ),
     ("§5.3.1", "5.3.1", "no request can be serviced in less than one roundtrip time"),
-    ("§5.3.3", "5.3.3", "section in less than a one-way trip transmission time"),
-    ("§6.2: with implicit", "6.2", "the message count can be as low as one"),
+    (
+        "§5.3.3",
+        "5.3.3",
+        "no other node can enter its critical section in less than a one-way trip "
+        "transmission time.",
+    ),
+    (
+        "§6.2: with implicit",
+        "6.2",
+        "If combined with the implicit reply modification discussed above the message "
+        "count can be as low as one.",
+    ),
     ("Fig.", "2.3", "Imagine a three node network using this algorithm."),
     ("§6.4: outstanding", "6.4", "the numbers must fall within the range from x to x+N-1"),
-    ("§6.4: numbers modulo", "6.4", "The sequence numbers can be stored modulo M where"),
-    ("§6.4: ricart-agrawala-bounded", "4", "messages are exchanged … 6.4. Bounding"),
+    (
+        "§6.4: numbers modulo",
+        "6.4",
+        "The sequence numbers can be stored modulo M where M ≥ 2N-1.",
+    ),
+    (
+        "§6.4: ricart-agrawala-bounded",
+        "4 and 6.4",
+        "one message to (REQUEST) and one message from (REPLY) each other node for each "
+        "entry to a critical section. … can be stored modulo M",
+    ),
     (
         "appendix: entries that overtake a request, 2(N−1)",
         "appendix",
-        "no other node may enter its critical section more than twice",
+        "no other node may enter its critical section more than twice between the time "
+        "that A selects a sequence number and A is permitted to enter its critical "
+        "section.",
     ),
     (
         "appendix: entries that overtake a request, N(N+1)",
@@ -147,26 +205,36 @@ TR_869: Words = (
         "2.2 and appendix",
         "Highest_Sequence_Number := Maximum (Highest_Sequence_Number, k) … N(N+1)/2-1",
     ),
-    ("§2: ricart-agrawala", "4", "one message to (REQUEST) and one message from (REPLY)"),
+    (
+        "§2: ricart-agrawala",
+        "4",
+        "one message to (REQUEST) and one message from (REPLY) each other node for each "
+        "entry to a critical section.",
+    ),
     (
         "§6.5: ricart-agrawala-priority",
         "4 and 6.5",
-        "one message to (REQUEST) and one message from (REPLY) … larger increments",
+        "one message to (REQUEST) and one message from (REPLY) each other node for each "
+        "entry to a critical section. … Two situations make larger increments attractive",
     ),
     (
         "§6.6: ricart-agrawala-readers-writers",
         "4 and 6.6",
-        "one message to (REQUEST) and one message from (REPLY) … the Readers and Writers",
+        "one message to (REQUEST) and one message from (REPLY) each other node for each "
+        "entry to a critical section. … The algorithm is easily modified to solve the "
+        "Readers and Writers problem",
     ),
     (
         "§6.1: implicit replies, N−1",
         "6.1",
-        "When there is little contention for the critical section resource, the number of",
+        "When there is little contention for the critical section resource, the number of "
+        "messages approaches … (N-1).",
     ),
     (
         "§6.1: implicit replies, at most",
         "6.1",
-        "The number of messages required by the implicit reply scheme varies between",
+        "The number of messages required by the implicit reply scheme varies between … "
+        "(N-1) and … (N-1) depending on the number of DEFERRED messages sent.",
     ),
     (
         "§5.3.2",
@@ -176,20 +244,30 @@ TR_869: Words = (
     ),
     ("§6.2: broadcast", "6.2", "N messages, one broadcast REQUEST and (N-1) REPLYs"),
     ("§6.2.1", "6.2.1", "only two messages per critical section invocation are required"),
-    ("§6.3: ring, N", "6.3", "The number of messages can be cut to N"),
-    ("§6.3: ring with", "6.3", "this technique comes close to N messages"),
+    (
+        "§6.3: ring, N",
+        "6.3",
+        "The number of messages can be cut to N by processing the requests serially",
+    ),
+    (
+        "§6.3: ring with",
+        "6.3",
+        "With little contention this technique comes close to N messages",
+    ),
 )
 
 CHAUDHURI_EDWARD: Words = (
     (
         "§3.1",
         "3.1",
-        "add a node to each group in turn, until we have added all nodes. Here",
+        "add a node to each group in turn, until we have added all nodes. Here |LG_i| ≤ "
+        "√n.",
     ),
     (
         "§3.2",
         "3.2",
-        "the number of links used for message passing to achieve mutual exclusion",
+        "the number of links used for message passing to achieve mutual exclusion based on "
+        "the proposed algorithm is … = √n(n-1)/2.",
     ),
     ("Theorem 3: the", "5.2", "will carry a token queue of length at most √n"),
     (
@@ -205,7 +283,8 @@ CHAUDHURI_EDWARD: Words = (
     (
         "§7",
         "7",
-        "wait until all other nodes have entered the critical section for a total time",
+        "in the worst case a node will have to wait until all other nodes have entered the "
+        "critical section for a total time of (n - 1)(t + ϑ).",
     ),
     ("Fig. 2a", "3.6", "a REQUEST message is sent to node (0, 1), the GRC (Figure 2 (a))"),
     (
@@ -215,29 +294,47 @@ CHAUDHURI_EDWARD: Words = (
     ),
     ("Fig. 2c", "3.6", "the token is forwarded to node (3, 2)"),
     (
-        "§5.1: the worst case, where",
+        "§5.1: the worst",
         "5.1",
         "Hence the total number of messages for the execution of this critical section is "
         "6 + 3(√n - 1) = O(√n).",
     ),
-    ("§5.1: the worst", "5.1", "This process requires three request messages to locate"),
     ("§5.1: heavy load, approaches", "5.1", "This value approaches 2 as n gets large."),
-    ("§5.1: heavy load", "5.1", "= 2(1 + 1/√n - 1/n)"),
-    ("Fig. 3", "6", "approaches a limiting value of 2 messages … at every load level"),
+    (
+        "§5.1: heavy load",
+        "5.1",
+        "the number of messages per critical section is 2(n + √n - 1)/n = "
+        "2(1 + 1/√n - 1/n)",
+    ),
+    (
+        "Fig. 3",
+        "6",
+        "as n increases the graph approaches a limiting value of 2 messages per critical "
+        "section entry, at every load level",
+    ),
     ("Fig. 4", "6", "outperforming these algorithms at the lower load levels (5% and 25%)"),
     ("Fig. 5", "6", "outperforming these algorithms at the lower load levels (5% and 25%)"),
-    ("Fig. 6", "6", "performs almost identically under heavy load (70%)"),
-    ("§2: chaudhuri-91, 3.5", "2", "This algorithm requires 3.5√n messages under light"),
+    (
+        "Fig. 6",
+        "6",
+        "performs almost identically under heavy load (70%), to the network given as a "
+        "linear array in [Raymond, 89].",
+    ),
+    (
+        "§2: chaudhuri-91, 3.5",
+        "2",
+        "This algorithm requires 3.5√n messages under light demand",
+    ),
     ("§2: chaudhuri-91, 4", "2", "reduces to four messages only under heavy demand"),
     ("§2: chaudhuri-95, 3√n", "2", "requires 3√n messages under light demand"),
     ("§2: chaudhuri-95, √n", "2", "and √n messages under heavy demand"),
-    ("§2: chaudhuri-karaata", "2", "proposed an O(n1/3) distributed mutual exclusion"),
+    ("§2: chaudhuri-karaata", "2", "proposed an O(n^{1/3}) distributed mutual exclusion"),
     (
-        "§2: banerjee-chrysanthis, O(n)",
+        "§2: banerjee-chrysanthis",
         "2",
-        "The message complexity is O(n) under light load",
+        "The message complexity is O(n) under light load and tends to 3 messages per "
+        "critical section invocation under heavy load.",
     ),
-    ("§2: banerjee-chrysanthis, towards", "2", "tends to 3 messages per critical section"),
 )
 
 SURVEY: Words = (
@@ -260,7 +357,8 @@ SURVEY: Words = (
     (
         "Raymond: first",
         "4",
-        "to enforce the order of events and requests are granted in a first-come-first",
+        "to enforce the order of events and requests are granted in a "
+        "first-come-first-served manner.",
     ),
     (
         "Ricart-Agrawala's token: first",
@@ -270,17 +368,19 @@ SURVEY: Words = (
     (
         "Raymond: a piggyback",
         "4",
-        "A piggyback strategy could be used to reduce the number",
+        "A piggyback strategy could be used to reduce the number of messages.",
     ),
     (
         "Agrawal-El Abbadi: log",
         "5",
-        "may not be able to form a tree quorum in some cases after the failure of log N",
+        "may not be able to form a tree quorum in some cases after the failure of log N "
+        "nodes.",
     ),
     (
         "Singhal's heuristic: entries",
         "4",
-        "prevents a node from obtaining the token twice while some other node is waiting",
+        "prevents a node from obtaining the token twice while some other node is waiting "
+        "for it.",
     ),
     (
         "Thomas",
@@ -290,7 +390,8 @@ SURVEY: Words = (
     (
         "Kakugawa et al: with",
         "6",
-        "there exists another quorum that has a null intersection with one of these h",
+        "there exists another quorum that has a null intersection with one of these h "
+        "quorums.",
     ),
     (
         "Kakugawa et al: the example",
@@ -313,15 +414,24 @@ SURVEY: Words = (
     ("Table 1: Nishio", "Table 1", "Nishio [15] N"),
     ("Table 1: Mishra-Srimani", "Table 1", "Mishra-Srimani [11] L*N+(N-1)"),
     ("Table 1: Mizuno-Neilsen-Rao, binary", "Table 1", "binary tree protocol … avg log N"),
-    ("Table 1: Mizuno-Neilsen-Rao, finite", "Table 1", "finite proj. planes avg log N 3"),
-    ("Table 1: Mizuno-Neilsen-Rao, modified", "4", "A modified grid-set protocol may be"),
+    (
+        "Table 1: Mizuno-Neilsen-Rao, finite",
+        "Table 1",
+        "finite proj. planes avg log N 3 * SQRT(N)",
+    ),
+    (
+        "Table 1: Mizuno-Neilsen-Rao, modified",
+        "4",
+        "A modified grid-set protocol may be used to generate the quorum agreements and "
+        "the upper bound in this case would be (2 * SQRT(2) * SQRT(N) - 2).",
+    ),
     ("Table 1: Neilsen-Mizuno", "Table 1", "linear topology star topology D + 1 N 3"),
     ("Table 1: Helary", "Table 1", "N to (N-1+D) N to 2(N-1) N to 2N N"),
     ("Table 1: Raymond", "Table 1", "Raymond [16] 2*D avg log N"),
     (
         "Table 1: Singhal",
         "4",
-        "is (N+1)/2 in case of light traffic, and N in the case of heavy",
+        "is (N+1)/2 in case of light traffic, and N in the case of heavy traffic.",
     ),
     ("Table 1: Naimi", "Table 1", "Naimi-Trehel [13] avg log N"),
     ("Table 2: Lamport", "Table 2", "Lamport [8] 3*(N-1)"),
@@ -335,7 +445,7 @@ SURVEY: Words = (
     (
         "Table 2: Agrawal-El Abbadi, (N",
         "5",
-        "it requires (N+1)/2 messages when some failures",
+        "it requires (N+1)/2 messages when some failures occur.",
     ),
     ("Table 2: Singhal", "5", "an average of (N-1) messages … it requires 3 * (N-1)/2."),
     ("Table 3: Raymond", "Table 3", "Raymond [17] … 2*(N-1) 0 or N+K-1 3*s to 5*s"),
@@ -354,7 +464,8 @@ LECTURE: Words = (
     (
         "mesh: sets of",
         "Mesh Algorithm",
-        "Granting sets have the size (2√n) - 1 - > Each process is a member of (2√n) - 1",
+        "Granting sets have the size (2√n) - 1 … Each process is a member of (2√n) - 1 "
+        "granting sets",
     ),
     (
         "mesh: two sets",
@@ -369,7 +480,8 @@ LECTURE: Words = (
     (
         "triangle: sets of either",
         "Solution for Load Balancing",
-        "of the one scheme intersects with each granting set of the other scheme",
+        "Each granting set of the one scheme intersects with each granting set of the "
+        "other scheme",
     ),
     (
         "triangle: in both",
@@ -379,15 +491,23 @@ LECTURE: Words = (
     (
         "triangle: by one",
         "Triangular Arrangement of Processes",
-        "Process 15 only occurs in one granting set - > Process 1 occurs in 9",
+        "Process 15 only occurs in one granting set … Process 1 occurs in 9 granting sets",
     ),
     (
         "minimal arrangements: K",
         "minimal arrangement",
-        "For the size of the granting set holds",
+        "For the size of the granting set holds … K = … (1 + √(4n - 3)) = … √n",
     ),
-    ("minimal arrangements: n", "minimal arrangement", "K - 1 = 5 = 51 n = 43"),
-    ("minimal arrangements: there", "minimal arrangement", "or K = 10 there is no minimal"),
+    (
+        "minimal arrangements: n",
+        "minimal arrangement",
+        "K - 1 = 4 = 2^2 … n = 21 … K - 1 = 5 = 5^1 … n = 43",
+    ),
+    (
+        "minimal arrangements: there",
+        "minimal arrangement",
+        "K = 7 or K = 10 there is no minimal arrangement.",
+    ),
     ("closing table: Token", "closing table", "Token Ring 1 ... ∞"),
     ("closing table: Simple", "closing table", "Simple Broadcast 3(n - 1)"),
     ("closing table: Improved Broadcast", "closing table", "Improved Broadcast 2(n - 1)"),
