@@ -134,6 +134,17 @@ def test_an_edit_that_fails_while_it_runs_ends_the_run_at_its_line() -> None:
     assert "no_such" in str(edit["source"]).splitlines()[status["line"] - 1]
 
 
+def test_an_edit_that_exits_does_not_end_the_engine() -> None:
+    edit = edited("self.requesting_critical_section = True\n", "raise SystemExit\n")
+    for asked in (
+        {"do": "play", "run": {**edit, "moves": ["r1"]}},
+        {"do": "check", **edit},
+    ):
+        error = refused(**asked)
+        assert error["text"] == "SystemExit"
+        assert "raise" in str(edit["source"]).splitlines()[error["line"] - 1]
+
+
 def test_an_edit_keeps_its_entry() -> None:
     error = refused(do="play", run={**RA, "source": "ENTRIES = ()", "moves": []})
     assert error["text"] == "the edit has no entry ricart-agrawala: keep its ENTRIES"
