@@ -99,7 +99,7 @@ lab: .venv/ready
 
 # The lab in a browser (Chromium), and Python in the browser beside ours, byte by byte.
 test-lab: lab
-	$(BIN)/python -m pytest -m slow tests/playground
+	$(BIN)/python -m pytest -rP tests/playground
 
 # The index of the algorithms and the tables of docs/algorithms.md, from the algorithms' files.
 index: .venv/ready

@@ -70,7 +70,7 @@ LONG = (
     "node/test_fences.py::test_seeds_with_blocks_that_run_out_all_the_time",
     "node/test_memory.py",
     "node/test_trouble.py::test_among_a_thousand_nodes_one_that_comes_or_dies_costs_no_message_and_no_name",
-    "playground/test_page.py::test_the_types_of_the_page_are_sound",
+    "playground/test_page.py",
     "quorums/test_quorum_analyses.py::test_availability_is_drawn",
     "quorums/test_quorum_analyses.py::test_counting_by_brute_force",
     "quorums/test_quorum_analyses.py::test_it_is_told_in_words",

@@ -15,10 +15,6 @@ export class History {
     return { ...this.setup, moves: this.moves.slice(0, this.at) };
   }
 
-  get whole(): Run {
-    return { ...this.setup, moves: [...this.moves] };
-  }
-
   // Make a move here.  What was done from here on is kept as a branch.
   make(move: string): void {
     if (this.moves[this.at] !== move) {

@@ -9,11 +9,13 @@ from peerlock.checker import check
 from peerlock.playground import answer
 from peerlock.playground.checks import moves_of
 from peerlock.playground.edits import source_of
+from peerlock.playground.relations import relations
 from peerlock.playground.run import Run
 from peerlock.playground.setup import Setup
 from peerlock.playground.tours import CHALLENGES, STORIES
+from peerlock.traces.stepping import stepping
 from peerlock.traces.waits import cycle
-from tests.support.playing import ask, refused
+from tests.support.playing import ask, random_run, refused
 
 MAEKAWA = {"algorithm": "maekawa-1985", "nodes": 4, "settings": {"quorums": "grid"}}
 SHORTEST = [
@@ -132,6 +134,17 @@ def test_an_edit_that_fails_while_it_runs_ends_the_run_at_its_line() -> None:
     assert "no_such" in str(edit["source"]).splitlines()[status["line"] - 1]
 
 
+def test_an_edit_that_exits_does_not_end_the_engine() -> None:
+    edit = edited("self.requesting_critical_section = True\n", "raise SystemExit\n")
+    for asked in (
+        {"do": "play", "run": {**edit, "moves": ["r1"]}},
+        {"do": "check", **edit},
+    ):
+        error = refused(**asked)
+        assert error["text"] == "SystemExit"
+        assert "raise" in str(edit["source"]).splitlines()[error["line"] - 1]
+
+
 def test_an_edit_keeps_its_entry() -> None:
     error = refused(do="play", run={**RA, "source": "ENTRIES = ()", "moves": []})
     assert error["text"] == "the edit has no entry ricart-agrawala: keep its ENTRIES"
@@ -158,9 +171,7 @@ def test_the_tree_its_queues_and_its_token() -> None:
     found = seen["relations"]
 
     assert found["kind"] == "tree"
-    assert (found["token"], found["carried"]) == ([3], [{"from": 1, "to": 3}]) or found[
-        "carried"
-    ]
+    assert (found["token"], found["carried"]) == ([], [{"from": 1, "to": 3}])
     assert {"from": 1, "to": 3, "name": "holder"} in found["pointers"]
     assert found["queues"] == {"3": "request_q [3]"}
 
@@ -186,6 +197,40 @@ def test_last_and_next() -> None:
 
     assert found["kind"] == "pointers"
     assert found["waits"] == [{"from": 2, "to": 1, "why": "1 will pass the token to 2"}]
+
+
+def test_a_node_without_the_token_waits_for_the_one_that_has_it() -> None:
+    run = {"algorithm": "suzuki-kasami", "nodes": 3, "moves": ["r1", "r2", "r3"]}
+    held = ask(do="play", run=run)["relations"]
+    run["moves"] = ["r2", "r3", "d1"]  # node 1 has no use for it
+    carried = ask(do="play", run=run)["relations"]
+
+    assert {(w["from"], w["why"]) for w in held["waits"]} == {
+        (2, "1 has the token"),
+        (3, "1 has the token"),
+    }
+    assert carried["waits"] == [{"from": 3, "to": 2, "why": "the token is on its way to 2"}]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_replies_are_deferred_the_waits_are_the_replies_that_are_missing(
+    seed: int,
+) -> None:
+    whole = random_run("ricart-agrawala", seed, steps=40)
+    again = Run(whole.setup)
+    for move in whole.moves:
+        again.play(move)
+        waits = relations(again)["waits"]
+        assert all("has not answered REQUEST" in wait["why"] for wait in waits)
+        for node, peer in again.cluster.peers.items():
+            missing = sum(wait["from"] == node for wait in waits)
+            assert missing == vars(peer)["outstanding_reply_count"]
+
+
+@pytest.mark.parametrize("name", [n for n, e in INDEX.items() if e.verdict == "holds"])
+def test_an_algorithm_that_holds_shows_no_circle(name: str) -> None:
+    trace = random_run(name, seed=7, steps=50).trace
+    assert [circle for *_, circle, _ in stepping(trace)["waits"] if circle] == []
 
 
 # Stories, challenges, simulated runs

@@ -44,7 +44,6 @@ def _about(played: Run) -> list[str]:
     return [json.dumps({**one, "run": played.as_json()}) for one in asked]
 
 
-@pytest.mark.slow
 @needs_npm
 def test_every_algorithm_gives_the_same_bytes_in_the_browsers_python(
     tmp_path: Path,
@@ -69,16 +68,21 @@ def test_every_algorithm_gives_the_same_bytes_in_the_browsers_python(
 def test_the_page_in_a_real_browser() -> None:
     command = ["node", "--test", "--test-reporter=tap", "test/browser.mjs"]
     done = subprocess.run(command, cwd=lab.LAB, capture_output=True, text=True, timeout=900)
-    failed = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
-    assert done.returncode == 0, "\n".join(failed)
+    lines = done.stdout.splitlines()
+    print(*(line for line in lines if "ready after" in line), sep="\n")  # how it starts
+    assert done.returncode == 0, "\n".join(n for n in lines if n.startswith("not ok"))
 
 
 @needs_npm
-def test_the_types_of_the_page_are_sound() -> None:
+@pytest.mark.parametrize(
+    "command",
+    [("node_modules/typescript/bin/tsc", "--noEmit"), ("--test", "test/history.mjs")],
+    ids=["types", "history"],
+)
+def test_what_needs_no_browser(command: tuple[str, ...]) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("npm_")}
-    command = ["node", "node_modules/typescript/bin/tsc", "--noEmit"]
     done = subprocess.run(
-        command, cwd=lab.LAB, capture_output=True, text=True, env=environment
+        ["node", *command], cwd=lab.LAB, capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stdout
 

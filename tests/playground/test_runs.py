@@ -79,7 +79,8 @@ def test_a_move_that_is_not_possible_is_one_line(moves: object, words: str) -> N
     [
         ({"nodes": 0}, "use 1 to 60"),
         ({"nodes": 61}, "use 1 to 60"),
-        ({"nodes": "many"}, "invalid setting"),
+        ({"nodes": "many"}, "invalid number of nodes many: use 1 to 60"),
+        ({"nodes": 2.5}, "invalid number of nodes 2.5: use 1 to 60"),
         ({"algorithm": "./mine.py"}, "use a name of the catalogue"),
         ({"algorithm": "ricart-agrawal"}, "did you mean ricart-agrawala?"),
         ({"settings": {"quorums": "plane"}}, "is not built on a choice of quorums"),

@@ -141,4 +141,7 @@ def test_the_page_in_a_browser(deadlock: Trace, tmp_path: Path) -> None:
         )
         wide = "document.documentElement.scrollWidth > innerWidth"
         assert not browser.value(wide)
+        browser.size(900, 60)  # a flat window leaves no room for the diagram
+        browser.until("document.getElementById('stage').clientHeight < 30")
+        browser.value("document.querySelector('[data-action=fit]').click()")
         assert browser.complaints == []

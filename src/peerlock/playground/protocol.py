@@ -60,7 +60,7 @@ def answer(text: str, progress: Callable[[str], None] = lambda _: None) -> str:
         return _line(id=number, error={"text": "there is no memory left: search less"})
     except UsageError as error:
         return _line(id=number, error={"text": str(error)})
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an edit may do anything
         return _line(id=number, error={"text": told(error), "line": line_of(error)})
 
 

@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from peerlock.core.peer import NodeId, snake
+from peerlock.core.peer import snake
 from peerlock.playground.run import Run
 from peerlock.traces.fields import in_words
 from peerlock.traces.waits import (
-    TOKEN_FIELDS,
+    TOKENS,
     WaitScene,
     deadlocked,
     kind,
     owed,
     owner,
     quorum,
+    tokens,
     waits,
 )
 
-TOKENS = ("TOKEN", "PRIVILEGE")
 QUEUES = ("request_q", "waiting_queue", "queue", "request_queue", "lrq", "grq")
 
 Edge = dict[str, Any]
@@ -45,7 +45,7 @@ def relations(run: Run) -> dict[str, Any]:
         "owed": [{"from": o.node, "to": o.other, "what": o.what} for o in owed(scene)],
         "pointers": list(_pointers(scene)),
         "queues": dict(_queues(scene)),
-        "token": list(_tokens(scene)),
+        "token": list(tokens(scene)),
         "carried": list(_carried(run)),
     }
 
@@ -76,14 +76,6 @@ def _queues(scene: WaitScene) -> Iterator[tuple[str, str]]:
         found = [(n, getattr(peer, n)) for n in QUEUES if getattr(peer, n, ())]
         if found:
             yield str(i), ", ".join(f"{name} {in_words(queue)}" for name, queue in found)
-
-
-def _tokens(scene: WaitScene) -> Iterator[NodeId]:
-    for i, peer in scene.alive():
-        fields = (getattr(peer, name, None) for name in TOKEN_FIELDS)
-        here = any(value is not None and value is not False for value in fields)
-        if here or (kind(scene.peers[1]) == "tree" and peer.holder == i):
-            yield i
 
 
 def _carried(run: Run) -> Iterator[Edge]:

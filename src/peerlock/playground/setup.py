@@ -66,7 +66,7 @@ def setup(found: Any) -> Setup:
     try:
         made = Setup(
             str(found["algorithm"]),
-            int(found["nodes"]),
+            _nodes(found["nodes"]),
             {
                 str(k): str(v)
                 for k, v in dict(found.get("settings") or {}).items()
@@ -85,9 +85,13 @@ def setup(found: Any) -> Setup:
     return made
 
 
+def _nodes(found: Any) -> int:
+    if not isinstance(found, int) or not 1 <= found <= MOST_NODES:
+        raise UsageError(f"invalid number of nodes {found}: use 1 to {MOST_NODES}")
+    return found
+
+
 def _validate(made: Setup) -> None:
-    if not 1 <= made.nodes <= MOST_NODES:
-        raise UsageError(f"invalid number of nodes {made.nodes}: use 1 to {MOST_NODES}")
     if made.source is not None and len(made.source) > LONGEST_SOURCE:
         raise UsageError(f"the edit is too long: use at most {LONGEST_SOURCE:,} characters")
     if made.source is None and (made.algorithm.endswith(".py") or ":" in made.algorithm):

@@ -35,11 +35,14 @@
     size <= room ? (size - room) / 2 : clamp(start, -20, size - room + 20);
 
   const HINT = 30; // pixels below the diagram, as in page.css
-  const SMALL = 0.65; // the smallest zoom at which labels can be read
+  const READABLE = 0.65; // the smallest zoom at which labels can be read
+  const SMALLEST = 0.05;
+
+  const high = () => Math.max(0, stage.clientHeight - HINT); // of the screen; none in a flat window
+  const room = () => ({ width: stage.clientWidth / view.zoom, height: high() / view.zoom });
 
   function show() {
-    const width = stage.clientWidth / view.zoom;
-    const height = (stage.clientHeight - HINT) / view.zoom;
+    const { width, height } = room();
     view.x = full.width <= width ? 0 : inside(view.x, full.width, width);
     view.y = inside(view.y, full.height, height);
     svg.setAttribute("viewBox", `${view.x} ${view.y} ${width} ${height}`);
@@ -49,7 +52,7 @@
   }
 
   function zoomBy(factor, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
-    const zoom = clamp(view.zoom * factor, 0.05, 12);
+    const zoom = clamp(view.zoom * factor, SMALLEST, 12);
     view.x += x / view.zoom - x / zoom;
     view.y += y / view.zoom - y / zoom;
     view.zoom = zoom;
@@ -57,17 +60,16 @@
   }
 
   function fitAll() {
-    const high = (stage.clientHeight - HINT) / full.height;
-    view.zoom = Math.min(stage.clientWidth / full.width, high);
+    view.zoom = Math.max(SMALLEST, Math.min(stage.clientWidth / full.width, high() / full.height));
     show();
   }
 
   function readable() {
     // As high as the window, but neither tiny nor huge.  A run that can be read as a whole
     // is shown as a whole; a longer one starts at its start.
-    view.zoom = clamp((stage.clientHeight - HINT) / full.height, 0.8, 1.5);
+    view.zoom = clamp(high() / full.height, 0.8, 1.5);
     const whole = stage.clientWidth / full.width;
-    if (whole >= SMALL) view.zoom = Math.min(view.zoom, whole);
+    if (whole >= READABLE) view.zoom = Math.min(view.zoom, whole);
     show();
   }
 
@@ -205,8 +207,7 @@
     cursor.setAttribute("x2", x);
     scrollTo(lines[step]);
     const y = Number(lines[step].dataset.y);
-    const width = stage.clientWidth / view.zoom;
-    const height = (stage.clientHeight - HINT) / view.zoom;
+    const { width, height } = room();
     if (x < view.x + 0.12 * width || x > view.x + 0.92 * width) view.x = x - width / 2;
     if (y < view.y + 30 || y > view.y + height - 60) view.y = y - height / 2;
     show();

@@ -5,7 +5,9 @@
     precedes its own and it has not been told so.
   * a tree (`holder`, `request_q`): a node that has asked waits for its holder.
   * `last` and `next`: `next` is the node that waits for this one.
-  * otherwise, a node waits for those that have not answered since it requested.
+  * a token: a node waits for the node that has it, or to which it is on its way.
+  * otherwise, a node waits for those that have not answered since it requested.  Where
+    replies are deferred, the request of another node is no answer.
 
 A wait is pending while a message is under way that may end it.  Waits that are not pending
 and lead in a circle are a deadlock, unless a message elsewhere breaks it.
@@ -23,7 +25,8 @@ from peerlock.core.bits import nodes_in
 from peerlock.core.peer import NodeId, Peer, label, snake
 from peerlock.traces.trace import Kind, Step
 
-TOKEN_FIELDS = ("privilege", "token", "token_here", "has_token", "token_data", "holding")
+TOKEN_FIELDS = ("privilege", "token", "token_here", "has_token", "token_data")
+TOKENS = ("TOKEN", "PRIVILEGE")
 STRUCTURES = {
     "quorums": {"locking", "waiting_queue"},
     "tree": {"holder", "request_q"},
@@ -56,11 +59,15 @@ class WaitScene:
     gone: set[NodeId] = field(default_factory=set)
     waiting: set[NodeId] = field(default_factory=set)
     under_way: dict[int | None, Step] = field(default_factory=dict)  # sends, by flight
+    carried: dict[int | None, Step] = field(default_factory=dict)  # those of tokens
     between: Counter[tuple[NodeId, NodeId]] = field(default_factory=Counter)
     asked: dict[NodeId, dict[NodeId, str]] = field(default_factory=dict)
+    questions: set[str] = field(default_factory=set)  # what nodes send as they request
+    asking: bool = False  # whether what is sent now is such a question
 
     def advance(self, step: Step) -> None:
         node, other = step.node, step.peer
+        self.asking = step.kind is Kind.REQUEST or (self.asking and step.kind is Kind.SEND)
         match step.kind:
             case Kind.REQUEST:
                 self.waiting.add(node)
@@ -72,18 +79,32 @@ class WaitScene:
             case Kind.RESTART:
                 self.gone.discard(node)
             case Kind.SEND if other is not None:
-                self.under_way[step.flight] = step
-                self.between[node, other] += 1
-                if node in self.waiting:
-                    self.asked[node][other] = label(step.message)
+                self._send(step, other)
             case Kind.RECEIVE if other is not None:
                 self._land(step)
-                self.asked.get(node, {}).pop(other, None)
+                self._answer(step, other)
             case Kind.LOSE:
                 self._land(step)
 
+    def _send(self, step: Step, other: NodeId) -> None:
+        name = message_name(step)
+        self.under_way[step.flight] = step
+        self.between[step.node, other] += 1
+        if name in TOKENS:
+            self.carried[step.flight] = step
+        if self.asking:
+            self.questions.add(name)
+        if step.node in self.waiting and name in self.questions:
+            self.asked[step.node][other] = label(step.message)
+
+    def _answer(self, step: Step, other: NodeId) -> None:
+        deferring = hasattr(self.peers[step.node], "reply_deferred")
+        if not (deferring and message_name(step) in self.questions):
+            self.asked.get(step.node, {}).pop(other, None)
+
     def _land(self, step: Step) -> None:
         """Once, however often it is received."""
+        self.carried.pop(step.flight, None)
         if self.under_way.pop(step.flight, None) and step.peer is not None:
             self.between[step.peer, step.node] -= 1
 
@@ -124,7 +145,7 @@ def _kind(peer: type[Peer]) -> str:
     for found, needed in STRUCTURES.items():
         if needed <= names:
             return found
-    return "token" if names & set(TOKEN_FIELDS) else "answers"
+    return "token" if _token_fields(peer) else "answers"
 
 
 def waits(scene: WaitScene) -> list[Wait]:
@@ -136,7 +157,7 @@ def waits_of(scene: WaitScene, i: NodeId) -> list[Wait]:
     found = kind(scene.peers[i])
     if i in scene.gone or not (i in scene.waiting or found == "tree"):
         return []
-    rule = {"quorums": _locked_out, "tree": _asked, "pointers": _behind}
+    rule = {"quorums": _locked_out, "tree": _asked, "pointers": _behind, "token": _without}
     return list(rule.get(found, _unanswered)(scene, i))
 
 
@@ -145,7 +166,7 @@ def concerned(scene: WaitScene, moved: set[NodeId]) -> Iterable[NodeId]:
     found = kind(scene.peers[1])
     if found == "quorums":
         return [i for i, p in scene.peers.items() if moved & {i, *quorum(p)}]
-    return scene.peers if found in ("tree", "pointers") else moved
+    return moved if found == "answers" else scene.peers
 
 
 def _locked_out(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
@@ -169,6 +190,15 @@ def _behind(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
             yield Wait(i, j, f"{j} will pass the token to {i}", scene.talk(i, j))
 
 
+def _without(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
+    for j in tokens(scene):
+        if j != i:
+            yield Wait(i, j, f"{j} has the token", scene.talk(i, j))
+    for step in scene.carried.values():
+        if step.peer is not None and step.peer != i:
+            yield Wait(i, step.peer, f"the token is on its way to {step.peer}", True)
+
+
 def _unanswered(scene: WaitScene, i: NodeId) -> Iterator[Wait]:
     for j, message in sorted(scene.asked[i].items()):
         yield Wait(i, j, f"{j} has not answered {message}", scene.talk(i, j))
@@ -185,6 +215,22 @@ def owed(scene: WaitScene) -> Iterator[Owed]:
             told = i == j or scene.peers[i].failed_members >> j & 1
             if not told and min(rivals) < request and not scene.travels(j, i, "FAILED"):
                 yield Owed(j, i, "FAILED")
+
+
+def tokens(scene: WaitScene) -> Iterator[NodeId]:
+    """The nodes that have a token, as their fields say."""
+    names = _token_fields(type(scene.peers[1]))
+    is_tree = kind(scene.peers[1]) == "tree"
+    for i, peer in scene.alive():
+        values = [getattr(peer, name) for name in names]
+        held = any(value is not None and value is not False for value in values)
+        if held or (is_tree and peer.holder == i):
+            yield i
+
+
+@cache
+def _token_fields(peer: type[Peer]) -> list[str]:
+    return [f.name for f in fields(peer) if f.name in TOKEN_FIELDS]
 
 
 def quorum(peer: Any) -> tuple[NodeId, ...]:
