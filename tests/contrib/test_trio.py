@@ -8,6 +8,7 @@ import peerlock
 from tests.support.threads import users
 
 trio = pytest.importorskip("trio", reason="trio is not installed")
+pytest.importorskip("trio.testing")
 anyio = pytest.importorskip("anyio", reason="anyio is not installed")
 from peerlock.contrib.trio import join  # noqa: E402
 
@@ -56,6 +57,22 @@ def test_a_cancelled_wait_leaves_nothing(cluster: str) -> None:
                 assert not grant.lost.is_set()
             with pytest.raises(peerlock.NotHeld):
                 node.lock("x").release()
+
+    trio.run(main)
+
+
+def test_a_task_does_not_wait_for_its_own_permits(cluster: str) -> None:
+    async def main() -> None:
+        async with join(cluster) as node:
+            slot = node.semaphore("x", 2, timeout=5)
+            async with slot, slot:
+                with pytest.raises(peerlock.Deadlock):
+                    await slot.acquire()
+            first = await slot.acquire()
+            async with slot, nursery() as group:
+                group.start_soon(slot.acquire)  # it waits, until another task releases
+                await trio.testing.wait_all_tasks_blocked()
+                first.release()
 
     trio.run(main)
 

@@ -166,10 +166,12 @@ const work = async ({fence}) => {
 await Promise.all([1, 2, 3, 4, 5].map(() => session.hold("x", work)));
 console.log(most, fences.length, new Set(fences).size);
 const mine = await session.acquire("x", {key: "mine"});
-for (const wanted of [{nonblock: true}, {key: "mine"}, {algorithm: "lamport", key: "other"}])
+const other = {algorithm: "lamport", key: "other"};
+for (const wanted of [{nonblock: true}, {key: "mine"}, other])
   await session.acquire("x", wanted).catch(error => console.log(error.message));
 await session.release(mine);
-console.log((await session.acquire("x", {nonblock: true, key: "other"})).fence > mine.fence);
+const then = await session.acquire("x", {nonblock: true, key: "other"});
+console.log(then.fence > mine.fence);
 await session.close();
 """
 
