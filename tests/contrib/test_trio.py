@@ -1,5 +1,6 @@
 """Locks under trio, and under anyio on trio."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -114,3 +115,13 @@ def test_anyio_on_trio_and_on_asyncio(cluster: str) -> None:
 
     first = anyio.run(main, join, backend="trio")
     assert anyio.run(main, peerlock.join, backend="asyncio") > first
+
+
+def test_the_other_join_is_named(cluster: str) -> None:
+    async def main(joining: Any, other: str) -> None:
+        with pytest.raises(peerlock.UsageError, match=other):
+            async with joining(cluster):
+                pass
+
+    trio.run(main, peerlock.join, r"peerlock\.contrib\.trio\.join\(\)")
+    asyncio.run(main(join, r"peerlock\.join\(\)"))

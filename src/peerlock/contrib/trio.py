@@ -19,7 +19,7 @@ from typing import Any
 import trio
 
 from peerlock.api import grants, threads
-from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
+from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, UsageError, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
 from peerlock.api.names import asked_for, leadership, must_have_permits, plain_timeout
@@ -250,6 +250,8 @@ class LockNode(grants.Public):
 @asynccontextmanager
 async def join(cluster: str | None = None, **options: Any) -> AsyncIterator[LockNode]:
     """Join a cluster; the arguments are those of peerlock.sync.join()."""
+    if not trio.lowlevel.in_trio_run():
+        raise UsageError("peerlock.contrib.trio needs trio: use peerlock.join() here")
     joining = partial(threads.join, cluster, **options)
     node = await trio.to_thread.run_sync(joining)
     try:
