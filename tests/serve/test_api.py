@@ -9,6 +9,8 @@ import pytest
 
 import peerlock
 from peerlock.api.names import asked_for
+from peerlock.node.locks import Waiter
+from peerlock.node.node import Node
 from peerlock.serve.access import Keys, tokens_in
 from peerlock.serve.api import Api
 from peerlock.serve.http import Visitor
@@ -339,6 +341,28 @@ def test_a_client_that_was_told_busy_does_not_get_the_lock_afterwards(
             await there.node.lock("x", timeout=20).acquire()
             status, told = await client.ask("GET", f"{mine}/locks/x")
             assert (status, "fence" in told) == (423, False)
+
+    on_unix(talk)
+
+
+def test_whether_a_lock_is_busy_is_asked_until_it_is_known(
+    on_unix: Callable[[Talk], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new view discards the answers that are under way."""
+    asked: list[Waiter] = []
+    probe = Node.probe
+
+    def discarded_once(node: Node, waiter: Waiter) -> None:
+        asked.append(waiter)
+        if len(asked) > 1:
+            probe(node, waiter)
+
+    async def talk(there: Served) -> None:
+        monkeypatch.setattr(Node, "probe", discarded_once)
+        async with there.client() as client, there.node.lock("x"):
+            mine = await client.session(ttl=20)
+            status, _ = await client.ask("PUT", f"{mine}/locks/x", {"nonblock": True})
+            assert (status, len(asked)) == (423, 2)
 
     on_unix(talk)
 
