@@ -231,7 +231,10 @@ SLOW = {
         "test_every_schedule_of_a_story_holds[three]",
     ),
     "cli/test_no_fork.py": ("test_without_its_keeper_the_command_ends_in_time[stop]",),
-    "contrib/test_in_the_box.py": ("test_work_is_done_once_for_all_workers",),
+    "contrib/test_in_the_box.py": (
+        "test_the_suite_of_dogpile",
+        "test_work_is_done_once_for_all_workers",
+    ),
     "contrib/test_recipes.py": (
         "test_apscheduler",
         "test_celery_beat",

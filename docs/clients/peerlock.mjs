@@ -23,6 +23,7 @@ export class Refused extends Error {}
 
 export class Session {
   #where; #headers; #agent; #secure; #tls; #id; #renewing; #watching;
+  #claims = 0;
   #deadline;  // on both clocks; we count from before a request was sent
   #grants = new Map();
   ended = null;  // why
@@ -45,8 +46,10 @@ export class Session {
     return session;
   }
 
-  // Resolves when the lock is held: {key, name, fence, signal}.
-  async acquire(name, {key = name, ...wanted} = {}) {
+  // Resolves when the lock is held: {key, name, fence, signal}.  Each call makes a claim of
+  // its own, so calls of one session exclude each other, too.
+  async acquire(name, {key = `${++this.#claims}`, ...wanted} = {}) {
+    if (this.#grants.has(key)) throw new Refused(`the key ${key} is in use`);
     const abort = new AbortController();
     const grant = {key, name, fence: 0, signal: abort.signal, abort};
     this.#grants.set(key, grant);
@@ -60,6 +63,7 @@ export class Session {
         if (status !== 202) throw new Refused(value.error ?? value.state);
       }
     } catch (error) {
+      if (error instanceof Refused) await this.#insist("DELETE", this.#path(key)).catch(() => {});
       this.#grants.delete(key);
       throw error;
     }
@@ -198,8 +202,8 @@ export class Session {
     }
   }
 
-  #notice({key, state}) {
-    if (state === "lost") this.#grants.get(key)?.abort.abort(new Lost(`${key} was lost`));
+  #notice({key, name, state}) {
+    if (state === "lost") this.#grants.get(key)?.abort.abort(new Lost(`${name} was lost`));
   }
 
   // On a Unix socket the session is tied to the stream; elsewhere it is opened again.

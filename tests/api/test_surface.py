@@ -4,6 +4,7 @@ import inspect
 import pydoc
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -34,6 +35,13 @@ SURFACE = {
         "LockNode": OF_A_NODE,
     },
 }
+with suppress(ModuleNotFoundError):  # an extra
+    import peerlock.contrib.trio
+
+    SURFACE[peerlock.contrib.trio] = COMMON | {
+        "Lock": SURFACE[peerlock]["Lock"],
+        "LockNode": [n for n in OF_A_NODE if n not in ("leave", "locked", "locks")],
+    }
 CLASSES = [
     pytest.param(getattr(face, name), names, id=f"{face.__name__}.{name}")
     for face, classes in SURFACE.items()
@@ -77,6 +85,17 @@ def test_an_object_shows_what_its_class_has(cluster: str) -> None:
 
     assert asyncio.run(of_tasks(cluster)) == list(SURFACE[peerlock].values())
     assert of_threads(cluster) == list(SURFACE[peerlock.sync].values())
+
+
+def test_an_object_for_trio_shows_what_its_class_has(cluster: str) -> None:
+    trio = pytest.importorskip("trio", reason="trio is not installed")
+    import peerlock.contrib.trio as face
+
+    async def shown() -> list[list[str]]:
+        async with face.join(cluster) as node, (lock := node.lock("x")) as grant:
+            return [public(dir(seen)) for seen in (grant, lock, node)]
+
+    assert trio.run(shown) == list(SURFACE[face].values())
 
 
 @pytest.mark.parametrize("face", [peerlock, peerlock.sync])

@@ -51,10 +51,10 @@ def _shared_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         shared = None
 
 
-def fresh_lock() -> Lock:
+def fresh_lock(reentrant: bool = False) -> Lock:
     """For them, a lock is a new one."""
     assert shared is not None
-    return shared.lock(f"lock {next(numbers)}")
+    return shared.lock(f"lock {next(numbers)}", reentrant=reentrant)
 
 
 class LockTests(lock_tests.LockTests):  # type: ignore[misc]
@@ -70,6 +70,21 @@ class LockTests(lock_tests.LockTests):  # type: ignore[misc]
 
     @unittest.skip("it calls a private method; what a fork does is tested below")
     def test_at_fork_reinit(self) -> None: ...
+
+
+class RLockTests(lock_tests.RLockTests):  # type: ignore[misc]
+    """The same, of locks that their owner may acquire again."""
+
+    locktype = staticmethod(lambda: fresh_lock(reentrant=True))
+
+    @unittest.skip("it calls a private method")
+    def test__is_owned(self) -> None: ...
+
+    @unittest.skip("it calls a private method")
+    def test_recursion_count(self) -> None: ...
+
+    @unittest.skip("it calls a private method")
+    def test_release_save_unacquired(self) -> None: ...
 
 
 class Counting:

@@ -56,9 +56,56 @@ def test_the_mutex_of_dogpile(cluster: str) -> None:
     with peerlock.sync.join(cluster) as one, peerlock.sync.join(cluster) as two:
         mine, theirs = (PeerlockProxy(node).get_mutex("k") for node in (one, two))
         assert mine.acquire()
-        assert mine.locked() and not theirs.acquire(wait=False)
+        assert mine.locked() and theirs.locked() and not theirs.acquire(wait=False)
         mine.release()
+        assert not mine.locked()
         assert theirs.acquire()
+
+
+DOGPILES_SUITE = """
+import os
+import peerlock
+from dogpile.cache import register_backend
+from dogpile.cache.backends.memory import MemoryPickleBackend
+from dogpile.testing.fixtures import _GenericBackendTestSuite, _GenericMutexTestSuite
+from peerlock.contrib.dogpile import PeerlockProxy
+
+node = peerlock.sync.join(os.environ["CLUSTER"])
+store = {}
+
+
+class Backend(PeerlockProxy):
+    def __init__(self, arguments):
+        super().__init__(node)
+        self.proxied = MemoryPickleBackend({"cache_dict": store})
+
+
+register_backend("memory with our mutex", __name__, "Backend")
+
+
+class TestPeerlock(_GenericBackendTestSuite, _GenericMutexTestSuite):
+    backend = "memory with our mutex"
+    config_args = {"arguments": {}}
+    backend_argument_names = ("cache_dict",)
+
+
+def test_the_node_has_noticed_all_of_it():
+    assert node.statistics().grants > 100
+    node.leave()
+"""
+
+
+def test_the_suite_of_dogpile(cluster: str, tmp_path: Path) -> None:
+    """What dogpile.cache ships for the authors of backends, and of mutexes."""
+    pytest.importorskip("dogpile.testing", reason="dogpile.cache is missing")
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(DOGPILES_SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", str(suite)]
+    command += ["-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    environment = {**os.environ, "CLUSTER": cluster}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert "failed" not in done.stdout and "skipped" not in done.stdout
 
 
 # ASGI

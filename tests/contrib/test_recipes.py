@@ -1,5 +1,6 @@
 """The recipes of docs/recipes: what each page shows is written to files, and run."""
 
+import asyncio
 import http.client
 import importlib.util
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from peerlock.membership.place import engine_for
 from tests.support.recipes import PAGES, blocks
 
 PATIENCE = 60.0
@@ -94,9 +96,17 @@ def test_a_page_fits_on_a_screen_and_is_listed(page: Path) -> None:
     assert f"(recipes/{page.name})" in (PAGES.parent / "recipes.md").read_text()
 
 
-def test_a_process_pool(short_path: Path) -> None:
-    out = Recipe(short_path, "process-pools").run("-W", "error", "pool.py")
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_process_pool(short_path: Path, method: str) -> None:
+    recipe = Recipe(short_path, "process-pools")
+    page, main = short_path / "pool.py", 'if __name__ == "__main__":\n'
+    starts = f'{main}    __import__("multiprocessing").set_start_method("{method}")\n'
+    page.write_text(page.read_text().replace(main, starts))
+    out = recipe.run("-W", "error", "pool.py")
     assert out == "20 grants, each with a fence of its own\n"
+    engine = engine_for(recipe.environment["PEERLOCK_CLUSTER"], None)
+    assert asyncio.run(engine.read()).members == ()  # the workers have left
+    engine.close()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Locks under trio, and under anyio on trio."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import peerlock
 from tests.support.threads import users
 
 trio = pytest.importorskip("trio", reason="trio is not installed")
+pytest.importorskip("trio.testing")
 anyio = pytest.importorskip("anyio", reason="anyio is not installed")
 from peerlock.contrib.trio import join  # noqa: E402
 
@@ -60,6 +62,22 @@ def test_a_cancelled_wait_leaves_nothing(cluster: str) -> None:
     trio.run(main)
 
 
+def test_a_task_does_not_wait_for_its_own_permits(cluster: str) -> None:
+    async def main() -> None:
+        async with join(cluster) as node:
+            slot = node.semaphore("x", 2, timeout=5)
+            async with slot, slot:
+                with pytest.raises(peerlock.Deadlock):
+                    await slot.acquire()
+            first = await slot.acquire()
+            async with slot, nursery() as group:
+                group.start_soon(slot.acquire)  # it waits, until another task releases
+                await trio.testing.wait_all_tasks_blocked()
+                first.release()
+
+    trio.run(main)
+
+
 def test_a_node_leaves_when_its_block_is_cancelled(cluster: str) -> None:
     async def main() -> None:
         async with join(cluster) as other:
@@ -97,3 +115,13 @@ def test_anyio_on_trio_and_on_asyncio(cluster: str) -> None:
 
     first = anyio.run(main, join, backend="trio")
     assert anyio.run(main, peerlock.join, backend="asyncio") > first
+
+
+def test_the_other_join_is_named(cluster: str) -> None:
+    async def main(joining: Any, other: str) -> None:
+        with pytest.raises(peerlock.UsageError, match=other):
+            async with joining(cluster):
+                pass
+
+    trio.run(main, peerlock.join, r"peerlock\.contrib\.trio\.join\(\)")
+    asyncio.run(main(join, r"peerlock\.join\(\)"))

@@ -9,6 +9,9 @@ import pytest
 
 import peerlock
 from peerlock.api.names import asked_for
+from peerlock.node import presence
+from peerlock.node.locks import Waiter
+from peerlock.node.node import Node
 from peerlock.serve.access import Keys, tokens_in
 from peerlock.serve.api import Api
 from peerlock.serve.http import Visitor
@@ -73,6 +76,36 @@ def test_a_lock_is_acquired_and_released(on_unix: Callable[[Talk], None]) -> Non
             assert (await client.ask("POST", f"{mine}/renew"))[0] == 404
 
     on_unix(talk)
+
+
+def test_members_hear_of_a_request_and_of_a_release_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not with the next tick."""
+    for pace in ("POLL", "POLL_IDLE"):
+        monkeypatch.setattr(presence, pace, 1e6)
+
+    async def main() -> None:
+        async with (
+            served(f"unix:{tmp_path}/a", lease=None) as there,
+            peerlock.join("memory://served", lease=None) as other,
+            there.client() as client,
+        ):
+            mine = await client.session()
+            for _ in range(3):
+                grant = await other.lock("x", timeout=20).acquire()
+                client.send("PUT", f"{mine}/locks/x", {"wait": 20})
+                while not await waiters(there):
+                    await asyncio.sleep(0)
+                grant.release()
+                assert (await client.answer())[0] == 200
+                waiting = asyncio.ensure_future(other.lock("x", timeout=20).acquire())
+                while not list(other.host.node.waiting()):
+                    await asyncio.sleep(0.001)
+                await client.ask("DELETE", f"{mine}/locks/x")
+                (await waiting).release()
+
+    asyncio.run(main())
 
 
 def test_a_long_poll_is_answered_when_the_lock_is_there(
@@ -212,6 +245,18 @@ def test_when_the_server_ends_its_clients_are_told(on_unix: Callable[[Talk], Non
     on_unix(talk)
 
 
+def test_a_node_that_leaves_takes_no_more_claims(on_unix: Callable[[Talk], None]) -> None:
+    async def talk(there: Served) -> None:
+        async with there.client() as client:
+            mine = await client.session()
+            there.node.host.refuse_users()
+            status, told = await client.ask("PUT", f"{mine}/locks/x")
+            assert (status, told) == (503, {"error": "the node has left the cluster"})
+            assert (await client.ask("GET", mine))[1]["locks"] == []
+
+    on_unix(talk)
+
+
 @pytest.mark.parametrize("as_stream", [False, True])
 def test_a_client_that_dies_on_the_unix_socket_loses_its_locks_at_once(
     on_unix: Callable[[Talk], None], as_stream: bool
@@ -339,6 +384,28 @@ def test_a_client_that_was_told_busy_does_not_get_the_lock_afterwards(
             await there.node.lock("x", timeout=20).acquire()
             status, told = await client.ask("GET", f"{mine}/locks/x")
             assert (status, "fence" in told) == (423, False)
+
+    on_unix(talk)
+
+
+def test_whether_a_lock_is_busy_is_asked_until_it_is_known(
+    on_unix: Callable[[Talk], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new view discards the answers that are under way."""
+    asked: list[Waiter] = []
+    probe = Node.probe
+
+    def discarded_once(node: Node, waiter: Waiter) -> None:
+        asked.append(waiter)
+        if len(asked) > 1:
+            probe(node, waiter)
+
+    async def talk(there: Served) -> None:
+        monkeypatch.setattr(Node, "probe", discarded_once)
+        async with there.client() as client, there.node.lock("x"):
+            mine = await client.session(ttl=20)
+            status, _ = await client.ask("PUT", f"{mine}/locks/x", {"nonblock": True})
+            assert (status, len(asked)) == (423, 2)
 
     on_unix(talk)
 

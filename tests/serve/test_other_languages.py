@@ -153,6 +153,42 @@ def test_a_javascript_client_that_is_killed_releases_its_lock_at_once(
         assert beside.lock("a/b é").acquire(timeout=10)  # its time to live is 20 seconds
 
 
+TASKS = """
+import {Session} from "./peerlock.mjs";
+const session = await Session.open(process.argv[2], {ttl: 20});
+let inside = 0, most = 0, fences = [];
+const work = async ({fence}) => {
+  most = Math.max(most, ++inside);
+  fences.push(fence);
+  await new Promise(resolve => setTimeout(resolve, 2));
+  inside--;
+};
+await Promise.all([1, 2, 3, 4, 5].map(() => session.hold("x", work)));
+console.log(most, fences.length, new Set(fences).size);
+const mine = await session.acquire("x", {key: "mine"});
+const other = {algorithm: "lamport", key: "other"};
+for (const wanted of [{nonblock: true}, {key: "mine"}, other])
+  await session.acquire("x", wanted).catch(error => console.log(error.message));
+await session.release(mine);
+const then = await session.acquire("x", {nonblock: true, key: "other"});
+console.log(then.fence > mine.fence);
+await session.close();
+"""
+
+
+@needs_node
+def test_the_tasks_of_a_javascript_client_exclude_each_other(
+    api: str, tmp_path: Path
+) -> None:
+    with started(TASKS, tmp_path, api) as process:
+        assert line(process) == "1 5 5"
+        assert line(process) == "busy"
+        assert line(process) == "the key mine is in use"
+        assert "lamport" in line(process)
+        assert line(process) == "true"
+        assert process.wait(DEADLINE) == 0
+
+
 @needs_node
 def test_a_javascript_client_is_told_when_the_server_is_killed(
     short_path: Path, cluster: str, tmp_path: Path

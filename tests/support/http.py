@@ -106,10 +106,13 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    api: str | None = None, web: str | None = None, keys: Keys | None = None
+    api: str | None = None,
+    web: str | None = None,
+    keys: Keys | None = None,
+    lease: float | None = 10.0,
 ) -> AsyncIterator[Served]:
     async with AsyncExitStack() as stack:
-        node = peerlock.join("memory://served", thread=False)
+        node = peerlock.join("memory://served", thread=False, lease=lease)
         ports = Ports(node.host, reader, keys or Keys(), "127.0.0.1:0", api, web)
         where = await stack.enter_async_context(ports.open())
         await stack.enter_async_context(node)

@@ -1,8 +1,10 @@
-"""The event loop of a node that has a thread of its own."""
+"""The event loops: of a node that has a thread of its own, and of its tasks."""
 
 from __future__ import annotations
 
 import asyncio
+
+from peerlock.core.errors import UsageError
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -12,3 +14,13 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def must_be_asyncio() -> None:
+    """Another library's tasks run in a loop that asyncio does not know."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(
+            "peerlock.join() needs asyncio: under trio, use peerlock.contrib.trio.join()"
+        ) from None

@@ -4,6 +4,7 @@
   this object or through another reentrant one of the same node.
 - The inner grants share the outer one's place and fence.  The lock is released when each
   of them is, in any order.
+- `release()` is for the owner alone; any thread may release a grant that it was given.
 - If the lock is lost, each level says so.  A lost lock is not acquired again by going
   deeper: that waits like any other user.
 """
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from peerlock.api import grants, task_locks, thread_locks
-from peerlock.api.errors import Lost
+from peerlock.api.errors import Lost, NotHeld
 from peerlock.node.locks import State
 
 
@@ -113,3 +114,11 @@ class ThreadLock(Reentrant, thread_locks.Lock):
             return super()._give_back_last(user)
         self._held.remove(user)
         return user.state is not State.LOST, True
+
+    def _last(self) -> thread_locks.User:
+        """As with threading.RLock, the calling thread's own."""
+        me = thread_locks.CURRENT.thread
+        for user in reversed(self._held):
+            if user.owner is me:
+                return user
+        raise NotHeld(f"this thread does not hold {self._name!r}")

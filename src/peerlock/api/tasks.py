@@ -16,6 +16,7 @@ from peerlock.api.driver import BesideLoop, InLoop
 from peerlock.api.forks import mind_forks
 from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
+from peerlock.api.loops import must_be_asyncio
 from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.api.names import asked_for, leadership, must_have_permits
 from peerlock.api.reentrant import TaskLock
@@ -51,6 +52,7 @@ class LockNode(Public):
         return shown_node(self.host)
 
     async def __aenter__(self) -> LockNode:
+        must_be_asyncio()
         await self.driver.start()
         mind_forks(self.host)
         self._departure = Departure(self, self.driver)

@@ -28,7 +28,8 @@ class Mutex(CacheMutex):
         self._lock.release()
 
     def locked(self) -> bool:
-        return self._lock.locked()
+        """By any process: `region.key_is_locked` asks through an object of its own."""
+        return self._lock.holder() is not None
 
 
 class PeerlockProxy(ProxyBackend):

@@ -19,7 +19,7 @@ from typing import Any
 import trio
 
 from peerlock.api import grants, threads
-from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
+from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, UsageError, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
 from peerlock.api.names import asked_for, leadership, must_have_permits, plain_timeout
@@ -38,6 +38,7 @@ class User(grants.BaseUser):
     handle: Lock
     settled: trio.Event | None = None
     lost: trio.Event | None = None  # for those that asked for it
+    entered = False  # by `async with`: the same task releases it
 
     # Called by the node, in any thread
 
@@ -87,7 +88,7 @@ class Lock(grants.Handle):
         return any(user.state is State.HOLDING for user in self._held)
 
     async def __aenter__(self) -> Grant:
-        return await self._acquire(self._timeout)
+        return await self._acquire(self._timeout, enters=True)
 
     async def __aexit__(
         self,
@@ -144,9 +145,12 @@ class Lock(grants.Handle):
 
     # Inside
 
-    async def _acquire(self, timeout: float | None, probe: bool = False) -> Grant:
+    async def _acquire(
+        self, timeout: float | None, probe: bool = False, enters: bool = False
+    ) -> Grant:
         await trio.lowlevel.checkpoint_if_cancelled()
         user = User(self._twin, trio.lowlevel.current_task())
+        user.entered = enters
         with self._guard:
             taken = self._driver.take(self._name, user)
         if taken:
@@ -187,6 +191,10 @@ class Lock(grants.Handle):
         mine = [h for h in holders if isinstance(h, User) and h.owner is user.owner]
         if mine and not self._demand.permits:
             raise Deadlock(f"this task already holds {self._name!r}")
+        # A task may acquire permits for its workers, and wait until one is released.
+        stuck = [h for h in mine if h.demand == self._demand and h.entered]
+        if stuck and len(stuck) == self._demand.permits:
+            raise Deadlock(f"this task already holds all permits of {self._name!r}")
 
 
 class LockNode(grants.Public):
@@ -242,6 +250,8 @@ class LockNode(grants.Public):
 @asynccontextmanager
 async def join(cluster: str | None = None, **options: Any) -> AsyncIterator[LockNode]:
     """Join a cluster; the arguments are those of peerlock.sync.join()."""
+    if not trio.lowlevel.in_trio_run():
+        raise UsageError("peerlock.contrib.trio needs trio: use peerlock.join() here")
     joining = partial(threads.join, cluster, **options)
     node = await trio.to_thread.run_sync(joining)
     try:
