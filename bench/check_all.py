@@ -372,7 +372,9 @@ def main(names: tuple[str, ...], place: Place) -> None:
         codes = rows([row for row in ROWS if not names or row.name in names], place)
         if not names or "dijkstra-ring" in names:
             codes += rings(place)
-        codes += stories([name for name in STORY_NAMES if not names or name in names], place)
+        codes += stories(
+            [name for name in STORY_NAMES if not names or name in names], place
+        )
     except KeyboardInterrupt:
         click.echo("interrupted: what was printed is complete", err=True)
         sys.exit(130)

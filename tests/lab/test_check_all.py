@@ -13,7 +13,16 @@ from typing import Any
 
 import pytest
 from bench import check_all
-from bench.check_all import ROWS, Row, alike, command, main, recorded_lines, row_line, search
+from bench.check_all import (
+    ROWS,
+    Row,
+    alike,
+    command,
+    main,
+    recorded_lines,
+    row_line,
+    search,
+)
 from click.testing import CliRunner, Result
 
 from peerlock.lab.executor import Place

@@ -9,7 +9,6 @@ states have an end.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -41,6 +40,7 @@ class Kind(NamedTuple):
     states: int
     eager: float  # how often a node that waits enters
     timers: bool
+    alarm: bool  # a node that waits enters some time, or is called again and again
     failing: float  # how often an input fails
 
 
@@ -58,7 +58,9 @@ def reaction(seed: int, kind: Kind, *given: object) -> Reaction:
     sends = []
     for _ in range(chance.choice([0, 0, 1, 1, 2])):
         to = chance.choice(["sender", "sender", "all", "next", "last"])
-        word: Any = Word(chance.randrange(kind.values)) if chance.random() < 0.7 else Count()
+        word: Any = (
+            Word(chance.randrange(kind.values)) if chance.random() < 0.7 else Count()
+        )
         sends.append((to, word))
     fails = chance.choice([RemoteError, AssertionError])
     return Reaction(
@@ -90,6 +92,8 @@ class MadeUp(Peer):
 
     def acquire_for(self, demand: Any) -> None:
         self.phase = WAITING
+        if self.kind.alarm:
+            self.set_timer("alarm", 1.0)
         self._react("acquire", demand)
 
     def release(self) -> None:
@@ -97,7 +101,12 @@ class MadeUp(Peer):
         self._react("release")
 
     def timer(self, name: str) -> None:
-        self._react("timer")
+        if name == "t":
+            self._react("timer")
+        elif self.phase == WAITING and self.sent < self.may_send + self.seed % 3:
+            self._enter()
+        elif self.phase == WAITING:
+            self.set_timer("alarm", 1.0)  # for ever
 
     def receive_word(self, sender: NodeId, message: Word) -> None:
         self._react("word", message.value, sender=sender)
@@ -110,26 +119,26 @@ class MadeUp(Peer):
         said = bool(sender) if self.kind.alike else sender
         given = (name, said, *what, self.state, self.phase, self.counted > 1)
         found = reaction(self.seed, self.kind, *given)
-        if found.fails is not None:
+        if found.fails is not None and self.phase != IDLE:
             raise found.fails("made up")
         self.state = found.state
         early = self.seed % 2
-        if not early:
-            self._enter(found)
+        enters = found.enters and self.phase == WAITING
+        if enters and early:
+            self._enter()
         for to, message in found.sends:
             self._say(to, message, sender)
-        if early:
-            self._enter(found)
+        if enters and not early:
+            self._enter()
         if found.timer == "set" and self.sent < self.may_send:
             self.sent += 1  # a timer that sets itself has an end, too
             self.set_timer("t", 1.0)
         elif found.timer == "cancel":
             self.cancel_timer("t")
 
-    def _enter(self, found: Reaction) -> None:
-        if found.enters and self.phase == WAITING:
-            self.phase = INSIDE
-            self.grant()
+    def _enter(self) -> None:
+        self.phase = INSIDE
+        self.grant()
 
     def _say(self, to: str, message: Any, sender: NodeId) -> None:
         if self.sent == self.may_send:
@@ -154,7 +163,8 @@ def made_up(seed: int) -> Model:
         states=chance.choice([1, 2, 3]),
         eager=chance.choice([0.2, 0.5, 0.9]),
         timers=chance.random() < 0.3,
-        failing=chance.choice([0.0, 0.0, 0.02]),
+        alarm=chance.random() < 0.5,
+        failing=chance.choice([0.0, 0.0, 0.1]),
     )
     nodes = chance.choice([2, 2, 3])
     requests = tuple(chance.choice([1, 1, 2]) for _ in range(nodes))
@@ -162,7 +172,13 @@ def made_up(seed: int) -> Model:
         requests = (chance.choice([1, 2]),) * nodes
     faults = chance.choice([(0, 0, 0)] * 4 + [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
     fifo = chance.random() < 0.5
-    rules: list[Rule] = [Permits(1), Permits(1), Permits(nodes), Permits(2), Sharing(), Groups(2)]
+    rules: list[Rule] = [
+        Permits(1),
+        Permits(2),
+        Sharing(),
+        Groups(2),
+        *[Permits(nodes)] * 4,
+    ]
     rule = chance.choice(rules)
     medium = chance.random() < 0.1 and not any(faults)
     members = tuple(range(1, nodes + 1))
@@ -174,7 +190,7 @@ def made_up(seed: int) -> Model:
         requests=None if chance.random() < 0.15 else requests,
         network=Network(fifo, *faults, returns=chance.random() < 0.5),
         rule=rule,
-        fences=chance.random() < 0.5 and rule == Permits(1) and not faults[2],
+        fences=chance.random() < 0.3 and not faults[2],
         medium=medium,
         outlasting=("t",) if chance.random() < 0.5 else (),
     )
