@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from peerlock.checker.model import Network
+from peerlock.checker.model import Network, model
 from peerlock.checker.nodes import LARGE_STORIES, STORIES
 from peerlock.cli.check import gigabytes_free
 from peerlock.cli.places import place_options
@@ -234,6 +234,8 @@ ROWS = (
     Row("ricart-agrawala-implicit", 3, 3),
     Row("ricart-agrawala-implicit-broadcast", 3, 2),
     Row("ricart-agrawala-delaying", 3, 2),
+    Row("ricart-agrawala-delaying", 3, 3),
+    Row("ricart-agrawala-delaying", 4, 1),
     Row("ricart-agrawala-insertion", 2, 3),
     Row("ricart-agrawala-insertion", 3, 1),
     Row("raymond-piggyback", 4, 2, LINE),
@@ -241,6 +243,7 @@ ROWS = (
     Row("raymond-piggyback", 6, 1),
     Row("agrawal-el-abbadi-trees", 4, 1),
     Row("agrawal-el-abbadi-trees", 4, 1, ("--crashes", "1")),
+    Row("agrawal-el-abbadi-trees", 5, 1),
     Row("mishra-srimani-bounded", 2, 3),
     Row("mishra-srimani-bounded", 3, 1),
     Row("mishra-srimani-bounded", 2, None, ("--crashes", "0")),
@@ -248,9 +251,13 @@ ROWS = (
     Row("srimani-reddy-bounded", 4, 1),
     Row("maekawa-relinquish", 3, 2, PLANE),
     Row("maekawa-relinquish", 4, 1, GRID),
+    Row("maekawa-relinquish", 3, 3, PLANE),
+    Row("maekawa-relinquish", 3, 2, GRID),
     Row("raymond-echo", 3, 2, RING),
     Row("raymond-echo", 4, 1, LINE),
     Row("raymond-echo", 3, None, RING),
+    Row("raymond-echo", 3, 3, RING),
+    Row("raymond-echo", 4, 1, RING),
     Row("suzuki-kasami-by-number", 3, 2),
     Row("suzuki-kasami-by-number", 4, 1),
     Row("suzuki-kasami-by-number", 3, 3),
@@ -288,6 +295,8 @@ ROWS = (
     Row("chaudhuri-karaata", 6, 1),
     Row("dijkstra-ring", 3, 2),
     Row("dijkstra-ring", 3, None),
+    Row("dijkstra-ring", 3, 3),
+    Row("dijkstra-ring", 4, 1),
     Row("cao-singhal", 3, "2,1,1", PLANE),
     Row("cao-singhal", 3, 1, GRID),
     Row("cao-singhal", 4, "1,1,1,0", GRID),
@@ -304,6 +313,8 @@ ROWS = (
     Row("joung", 3, 2),
     Row("raynal-k-of-l", 3, 1),
     Row("raynal-k-of-l", 2, 2, ("--units", "3")),
+    Row("raynal-k-of-l", 2, 3),
+    Row("raynal-k-of-l", 3, "2,1,1"),
     Row("sopena-arantes-sens", 3, 2, ("--sites", "2")),
     Row("sopena-arantes-sens", 4, 1, ("--sites", "2")),
     Row("sopena-arantes-sens", 3, None, ("--sites", "2")),
@@ -311,6 +322,8 @@ ROWS = (
     Row("chandy-misra", 3, 1, ("--resources", "1")),
     Row("chandy-misra", 3, 1),
     Row("chandy-misra", 2, None),
+    Row("chandy-misra", 2, 3),
+    Row("chandy-misra", 3, 2, ("--resources", "1")),
     Row("bouabdallah-laforest", 3, 1),
     Row("bouabdallah-laforest", 3, "2,1,1"),
     Row("bouabdallah-laforest", 2, 2, ("--resources", "3")),
@@ -512,7 +525,7 @@ def line(row: Row, found: dict[str, Any]) -> str:
         row.name,
         str(row.nodes),
         asked,
-        ", ".join([str(Network(**found["network"])), *structure(row)]),
+        network(row, Network(**found["network"])),
         verdict(found),
         f"{found['states']:,}",
         f"{found['transitions']:,}",
@@ -521,6 +534,11 @@ def line(row: Row, found: dict[str, Any]) -> str:
         f"{found['seconds']:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def network(row: Row, found: Network) -> str:
+    assumptions = model(row.name, row.nodes, 1, found).assumptions
+    return ", ".join([assumptions, *structure(row)])
 
 
 def structure(row: Row) -> Iterator[str]:

@@ -7,6 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from multiprocessing import Process, get_context
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,15 @@ from bench.check_all import (
     alike,
     command,
     main,
+    network,
     recorded_lines,
     row_line,
     search,
 )
 from click.testing import CliRunner, Result
 
+from peerlock.algorithms.lookup import algorithm
+from peerlock.checker.model import card_network
 from peerlock.lab.executor import Place
 
 ENDLESS = ["check", "lamport", "-n", "5", "-r", "1", "--max-memory", "1"]
@@ -66,6 +71,18 @@ def test_every_recorded_row_is_held_to_all_its_counts() -> None:
             if "not measured" not in cells[at]:
                 assert not alike(" | ".join([*cells[:at], "other", *cells[at + 1 :]]), one)
         assert alike(" | ".join([*cells[:-1], "9.9 |"]), one)
+
+
+def test_every_row_is_recorded_with_its_network() -> None:
+    recorded = {tuple(one.split(" | ")[:4]) for one in recorded_lines()}
+    for row in ROWS:
+        entry, asked = algorithm(row.name), row.requests
+        options = dict(pairwise(row.options))
+        found = card_network(entry)
+        found = replace(found, crashes=int(options.get("--crashes", found.crashes)))
+        requests = "without end" if asked is None else str(asked)
+        cells = (f"| {row.name}", str(row.nodes), requests, network(row, found))
+        assert cells in recorded
 
 
 def test_what_there_was_no_memory_to_measure_is_not_compared() -> None:
