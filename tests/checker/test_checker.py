@@ -578,6 +578,51 @@ def test_who_crashes_may_come_back_with_its_memory_lost(large: int | None) -> No
     assert kinds.index(Kind.CRASH) < kinds.index(Kind.RESTART)
 
 
+# A medium
+
+
+@dataclass(eq=False)
+class Greeting(Peer):
+    """Each node greets all at its start; the one whose greeting comes first may enter."""
+
+    messages = (Request,)
+    first: NodeId = 0
+    wants: bool = False
+
+    def start(self) -> None:
+        self.broadcast(Request(0))
+
+    def acquire(self) -> None:
+        self.wants = True
+        self.enter_if_first()
+
+    def release(self) -> None:
+        pass
+
+    def receive_request(self, sender: NodeId, message: Request) -> None:
+        self.first = self.first or sender
+        self.enter_if_first()
+
+    def enter_if_first(self) -> None:
+        if self.wants and self.first == self.me:
+            self.wants = False
+            self.grant()
+
+
+@each_search
+def test_on_a_medium_a_node_hears_what_it_has_broadcast_at_its_start(
+    large: int | None,
+) -> None:
+    """The nodes start one after the other, so node 1 is the first everywhere."""
+    chosen = careless(
+        make=lambda node: Greeting(node, (1, 2)), requests=(1, 0), medium=True
+    )
+    report = check(replace(chosen, fences=False), large=large)
+    assert report.holds
+    assert report.everyone_entered
+    assert report.coverage == explore(chosen)[:3]
+
+
 # Time-outs
 
 

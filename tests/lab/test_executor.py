@@ -125,6 +125,17 @@ def test_workers_do_not_outlive_a_parent_that_is_killed() -> None:
     assert not any(Path(f"/proc/{pid}/fd/1").exists() for pid in pids)
 
 
+def test_workers_end_with_their_parent_in_the_middle_of_a_task() -> None:
+    code = (
+        "import os, time\n"
+        "from threading import Timer\n"
+        "from peerlock.lab.executor import Place, in_order\n"
+        "Timer(0.2, os.kill, (os.getpid(), 9)).start()\n"
+        "next(in_order(time.sleep, [600, 600], Place(2)))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=20)
+
+
 @pytest.mark.parametrize(
     ("jobs", "on", "text"),
     [

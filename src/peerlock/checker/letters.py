@@ -52,8 +52,6 @@ class Letters:
             return inbox + letters
         if not self.fifo:
             return tuple(sorted(inbox + letters))
-        if not inbox:
-            return letters
         senders = self.senders
         return tuple(sorted(inbox + letters, key=lambda letter: letter % senders))
 

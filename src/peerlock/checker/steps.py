@@ -48,8 +48,9 @@ class Steps:
             for sites, outcome in zip(self.sites, outcomes, strict=True)
         ]
         state = self.join(at)
-        for outcome in outcomes:
-            for to, push in outcome.pushes[fences]:
+        for sites, outcome in zip(self.sites, outcomes, strict=True):
+            own = ((sites.index, sites.push(outcome.heard)),) if outcome.heard else ()
+            for to, push in (*outcome.pushes[fences], *own):
                 state += push[self.split(state)[to]]
         return state
 

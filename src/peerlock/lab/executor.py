@@ -26,6 +26,7 @@ from itertools import count, islice
 from logging import CRITICAL
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
+from threading import Thread
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -183,13 +184,20 @@ def _serve(connection: Connection, work: Callable[[Any], Any]) -> None:
     """A worker: perform one task after the other for as long as the parent lives."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = parent_process()
-    assert parent is not None
-    while connection in wait([connection, parent.sentinel]):
+    Thread(target=_end_with_parent, daemon=True).start()
+    while True:
         try:
             connection.send_bytes(_performed(work, connection.recv()))
         except (EOFError, BrokenPipeError):
             return
+
+
+def _end_with_parent() -> None:
+    """At once, also in the middle of a task."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _performed(work: Callable[[Any], Any], task: Any) -> bytes:
