@@ -14,6 +14,7 @@ from peerlock.algorithms.entry import Algorithm
 from peerlock.algorithms.lookup import algorithm
 from peerlock.api.status import survey
 from peerlock.node.terms import SEMAPHORE
+from peerlock.node.turnstile import PATIENCE
 from tests.support.processes import (
     Crowd,
     Process,
@@ -148,6 +149,22 @@ def test_without_a_lease_a_stopped_holder_keeps_the_lock(cluster: str) -> None:
         waiter.hear("holding", other)
         waiter.do("release", name="x")
         waiter.hear("done", other)
+
+
+def test_an_attempt_that_does_not_wait_ends_although_the_holder_is_stopped(
+    cluster: str,
+) -> None:
+    with Crowd(cluster, 2, lease=None) as crowd:
+        holder, other = crowd.processes
+        number = holder.begin("hold", name="x")
+        holder.hear("holding", number)
+        holder.signal(signal.SIGSTOP)
+        began = time.monotonic()
+        assert other.hear("error", other.begin("attempt", name="x")) == "WouldBlock"
+        assert time.monotonic() - began > PATIENCE - 0.1  # it has asked
+        holder.signal(signal.SIGCONT)
+        holder.do("release", name="x")
+        holder.hear("done", number)
 
 
 def test_processes_are_killed_stopped_leave_and_return_and_no_write_is_stale(

@@ -12,6 +12,7 @@ from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.node.locks import State
 from peerlock.node.node import Node, NotHeld
 from peerlock.node.terms import Demand, demand
+from peerlock.node.turnstile import PATIENCE
 from peerlock.node.wire import Probe, Probed
 from tests.support.nodes import (
     CLOCKED,
@@ -470,6 +471,21 @@ def test_that_a_name_is_used_in_another_way_comes_before_that_it_is_used(name: s
     assert user.state is State.REFUSED and user.busy is None
 
 
+@pytest.mark.parametrize("formed", [True, False])
+def test_a_probe_that_is_not_answered_ends_as_in_use(formed: bool) -> None:
+    """By a member of the circle that is stopped, or while the circle is formed with it."""
+    world = World(2)
+    world.use(*((2, 1) if formed else (1,)))
+    user = world.ask(2)
+    world[2].probe(user)
+    world.now += PATIENCE - 0.1
+    world[2].probe(user)
+    assert user.busy is None
+    world.now += 0.1
+    world[2].probe(user)
+    assert user.busy is True and user.waits
+
+
 def test_a_probing_reader_finds_a_writer_in_its_way() -> None:
     """The algorithm is switched for it all the same, and the writer holds on."""
     world = World(2)
@@ -504,6 +520,21 @@ def test_a_lock_is_not_put_back_quickly_after_the_lease() -> None:
     assert not node.put_back(user)
     assert not node.check_lease()
     assert user.told == ["lost"]
+
+
+def test_a_lock_is_not_taken_quickly_after_a_lease_that_was_shortened() -> None:
+    """The machine was paused: less is left of the lease than was thought."""
+    world = World(1, hand_over_time=inf)
+    node = world[1]
+    node.renewed(10.0)
+    world.release(world.get(1))
+    node.renewed(5.0)
+    world.now = 5.0
+    assert not node.take("x", User(LOCK))
+    world.now = 4.9
+    assert node.take("x", user := User(LOCK))
+    node.renewed(4.0)
+    assert not node.put_back(user)
 
 
 # Asking again

@@ -76,6 +76,9 @@ class Worker:
 
     # What it can do
 
+    async def do_attempt(self, number: int, name: str) -> None:
+        (await self.node.lock(name).try_acquire()).release()
+
     async def do_hold(self, number: int, name: str, shared: bool = False) -> None:
         """Until told to release it; or until it is lost."""
         self.releases[name] = asyncio.Event()

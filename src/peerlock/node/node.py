@@ -214,7 +214,7 @@ class Node:
 
     def renewed(self, deadline: float) -> None:
         """Our lease now lasts until then, on our clock."""
-        self._turnstile.deadline = deadline
+        self._turnstile.lease_until(deadline)
 
     def reserved(self, number: int, view: int) -> None:
         """The engine has reserved all below this number, and then read this view.

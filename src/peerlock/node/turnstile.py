@@ -15,6 +15,9 @@
   waiting when the epoch began; if there are any, only readers that come later join.
 - In a new epoch, what is held is requested again first (`enter`); the node requests for its
   waiters when it is its turn, or when all members may (`node/circles.py`).
+- A user that would not wait is told whether others are in its way as soon as all members of
+  the circle have said so.  It waits for that a bounded time: a member that is stopped does
+  not answer, and may hold the lock.
 """
 
 from __future__ import annotations
@@ -46,6 +49,10 @@ from peerlock.node.views import MemberId
 from peerlock.node.wire import Probe, Probed
 
 UNBOUNDED = 1 << 62
+
+# Seconds after which a lock counts as in use for a user that would not wait, although not
+# all members have answered.
+PATIENCE = 3.0
 
 
 class NotHeld(Error, RuntimeError):
@@ -169,9 +176,14 @@ class Turnstile:
     def probe(self, waiter: Waiter) -> None:
         """Is it in vain to wait?  `waiter.on_probed()` follows, unless it is let in.
 
-        If the circle is formed anew first, its members are asked again.
+        If the circle is formed anew first, its members are asked again.  Hosts repeat the
+        question until there is an answer.
         """
         if waiter.state is not State.WAITING:
+            return
+        if self._clock() - waiter.asked_at >= PATIENCE:
+            waiter.others = None
+            waiter.on_probed(True)
             return
         waiter.probing = True
         lock = waiter.lock
@@ -261,6 +273,14 @@ class Turnstile:
     def serve_all(self) -> None:
         for lock in list(self._locks.values()):
             self.serve(lock)
+
+    def lease_until(self, deadline: float) -> None:
+        """It may end earlier than was thought; the fast paths look at their slots only."""
+        if deadline < self.deadline:
+            for lock in self._locks.values():
+                for slot in lock.slots:
+                    slot.until = min(slot.until, deadline)
+        self.deadline = deadline
 
     def lose_everything(self) -> None:
         """Another process may hold what was held here."""
