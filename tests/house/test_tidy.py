@@ -14,6 +14,7 @@ from handbook import index
 
 from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
+from tests.slow import LONG
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "peerlock"
@@ -173,6 +174,13 @@ IMPORTS_A_TEST = re.compile(
 def test_no_test_imports_from_another() -> None:
     for path in TESTS.rglob("*.py"):
         assert not IMPORTS_A_TEST.search(path.read_text()), path
+
+
+@pytest.mark.parametrize("entry", LONG)
+def test_what_the_quick_form_leaves_out_exists(entry: str) -> None:
+    file, _, test = entry.partition("::")
+    texts = [path.read_text() for path in TESTS.glob(f"{file}*")]
+    assert any(re.search(rf"(?:def|class) {test}\b", text) or not test for text in texts)
 
 
 # ARCHITECTURE.md
