@@ -144,7 +144,7 @@ LINES = {
         "Chaudhuri",
         [
             "§5.1: the worst case, 6",
-            "§5.1: the worst case, where n is not a square",
+            "§5.1: the worst case, where n is no square",
             "§5.1: heavy load",
             "Fig. 3",
             "Fig. 4",
@@ -308,7 +308,7 @@ DIFFERING = (
     "appendix: the same, N(N+1)/2−1 out of order, of the report's listing",
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
     "§3.1: groups of at most √n",
-    "§5.1: the worst case, where n is not a square",
+    "§5.1: the worst case, where n is no square",
     "Kakugawa et al: with fewer than k inside",
     "Singhal's heuristic: entries of one node",
     "Table 2: Agrawal-El Abbadi, (N+1)/2 messages",
