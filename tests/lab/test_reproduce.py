@@ -144,7 +144,7 @@ LINES = {
         "Chaudhuri",
         [
             "§5.1: the worst case, 6",
-            "§5.1: the worst case, where n is no square",
+            "§5.1: the worst case, where n is not a square",
             "§5.1: heavy load",
             "Fig. 3",
             "Fig. 4",
@@ -308,7 +308,7 @@ DIFFERING = (
     "appendix: the same, N(N+1)/2−1 out of order, of the report's listing",
     "§5.1: heavy load, 2(1 + 1/√n − 1/n)",
     "§3.1: groups of at most √n",
-    "§5.1: the worst case, where n is no square",
+    "§5.1: the worst case, where n is not a square",
     "Kakugawa et al: with fewer than k inside",
     "Singhal's heuristic: entries of one node",
     "Table 2: Agrawal-El Abbadi, (N+1)/2 messages",
@@ -559,6 +559,17 @@ def test_what_no_paper_says_is_not_reproduced() -> None:
         for _, place, quoted in words
     }
     assert used == kept
+
+
+GOES_ON = re.compile(
+    r"\b(a|an|and|another|be|between|either|first|forced|from|has|holds|if|in|is|of|or|that"
+    r"|the|to|until|where|with)\.?$"
+)
+
+
+def test_no_sentence_breaks_off_before_it_has_said_it() -> None:
+    for title in TITLES:
+        assert not GOES_ON.search(sentence(*title).words)
 
 
 @at_hand

@@ -28,7 +28,7 @@ Where this file departs from the paper, and why:
   * For the same reason a RELEASE names its term: the heir's may overtake that of the node
     which it has inherited from, and then waits for it.
   * A member that is its own heir is locked by the RELEASE that says so.
-  * INQUIRE says who the heir is, so that it does without a TRANSFER.
+  * INQUIRE names the heir, so that it does without a TRANSFER.
   * 6(K-1) is not the most.  A request that preempts another one costs REQUEST, INQUIRE,
     RELINQUISH, LOCKED, TRANSFER, RELEASE, and LOCKED once more for the other: seven at a
     member.  Of six nodes that ask the same two, each takes 12.3 messages in some schedule.
