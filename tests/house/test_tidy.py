@@ -14,6 +14,7 @@ from handbook import index
 
 from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
+from tests.slow import LONG
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "peerlock"
@@ -162,10 +163,24 @@ def test_tests_have_rooms_that_mirror_the_layers() -> None:
     assert not list(TESTS.glob("test_*.py"))
 
 
+# As a module; or by its name, in one line or in parentheses.
+IMPORTS_A_TEST = re.compile(
+    r"^ *(?:from|import) (?:tests|\.)[\w.]*?"
+    r"(?:\btest_| import (?:[^\n(]*|\([^)]*)\btest_)",
+    re.MULTILINE,
+)
+
+
 def test_no_test_imports_from_another() -> None:
     for path in TESTS.rglob("*.py"):
-        for module, name in imports(path):
-            assert not re.search(r"\btest_\w+", f"{module}.{name}"), path
+        assert not IMPORTS_A_TEST.search(path.read_text()), path
+
+
+@pytest.mark.parametrize("entry", LONG)
+def test_what_the_quick_form_leaves_out_exists(entry: str) -> None:
+    file, _, test = entry.partition("::")
+    texts = [path.read_text() for path in TESTS.glob(f"{file}*")]
+    assert any(re.search(rf"(?:def|class) {test}\b", text) or not test for text in texts)
 
 
 # ARCHITECTURE.md
