@@ -14,6 +14,19 @@ REBUILT = ("§2: chaudhuri-91", "§2: chaudhuri-95", "§2: chaudhuri-karaata")
 Words = tuple[tuple[str, str, str], ...]  # the title begins so, the place, the words
 
 MAEKAWA: Words = (
+    ("§7: the sets for", "7", "which produces the following set of S_i 's"),
+    (
+        "§7: Method 2, sets",
+        "7",
+        "The set of S_i 's is symmetric in the sense that |S_i| = 2L - 1 for any i and "
+        "that any i is contained in (2L - 1) subsets.",
+    ),
+    (
+        "§7: Method 2, about",
+        "7",
+        "the number of messages per mutual exclusion is about twice that calculated in "
+        "Section 3.",
+    ),
     (
         "§7: the largest",
         "7",
@@ -257,6 +270,7 @@ TR_869: Words = (
 )
 
 CHAUDHURI_EDWARD: Words = (
+    ("§2: raymond", "2", "The worst case topology gives O(n)."),
     (
         "§3.1",
         "3.1",
@@ -454,6 +468,16 @@ SURVEY: Words = (
 )
 
 LECTURE: Words = (
+    (
+        "complete mesh",
+        "Token-Based Solution",
+        "Exactly 0 or n messages are needed in the physical topology.",
+    ),
+    (
+        "majority",
+        "Majority-Based Approaches",
+        "receives confirmations from at least ⌊ n / 2 ⌋ + 1 processes including itself",
+    ),
     (
         "deadlocks",
         "Mesh Algorithm",
