@@ -47,8 +47,8 @@ def errors() -> tuple[Row, ...]:
 
 def findings() -> list[str]:
     """The list of what was found, an item each."""
-    items = re.split(r"^- ", section("Other things found"), flags=re.MULTILINE)
-    return [" ".join(item.split()) for item in items if item.strip()]
+    _, *items = re.split(r"^- ", section("Other things found"), flags=re.MULTILINE)
+    return [" ".join(item.split()) for item in items]
 
 
 def findings_about(names: set[str], authors: str = "") -> list[str]:

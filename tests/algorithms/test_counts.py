@@ -1,12 +1,20 @@
-"""Messages per entry, against the papers: light load exactly, heavy load by formula."""
+"""Messages per entry, against the papers: light load exactly, heavy load by formula.
 
+And the delay from one entry to the next, against the cards.
+"""
+
+import re
 from math import log2
 
 import pytest
 
+from peerlock.algorithms.card import card
+from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.core.topology import topology
 from peerlock.quorums.constructions import plane
+from peerlock.simulator.latency import Constant
 from peerlock.simulator.load import Heavy, Light, Load
+from peerlock.simulator.network import Network
 from peerlock.simulator.report import Report
 from peerlock.simulator.scenario import Scenario
 from peerlock.simulator.simulation import simulate
@@ -170,3 +178,28 @@ def test_maekawa_stays_within_5_k_minus_1_on_average(name: str, n: int) -> None:
             assert name == "maekawa-1985", violation
         else:
             assert 3 * (k - 1) <= report.messages_per_entry <= 5 * (k - 1)
+
+
+# The cards that say just this: "one REPLY from the leaving node to the next".
+TO_THE_NEXT = re.compile(
+    r"(one|two)( messages?)?,? ?[A-Z_]+( and [A-Z_]+,| or [A-Z_]+|,)? from the leaving "
+    r"node to the next"
+)
+DELAYS = {
+    entry.name: ["one", "two"].index(found[1]) + 1
+    for entry in CATALOGUE
+    if entry.family in ("permission", "token")
+    and (found := TO_THE_NEXT.fullmatch(card(entry).facts["delay"]))
+}
+
+
+@pytest.mark.parametrize("name", DELAYS)
+def test_the_delay_from_one_entry_to_the_next_is_that_on_the_card(name: str) -> None:
+    steady = Network(latency=Constant(1.0), fifo=True)
+    report = simulate(Scenario(name, 9, 120, Heavy(), steady))
+    assert report.synchronisation_delay is not None
+    assert report.synchronisation_delay.max == DELAYS[name]
+
+
+def test_most_cards_say_so() -> None:
+    assert len(DELAYS) > 30

@@ -69,6 +69,9 @@ LINES = {
         [
             "§7: the largest gap",
             "§7: Bruck",
+            "§7: the sets for",
+            "§7: Method 2, sets",
+            "§7: Method 2, about",
             "§9: lost",
             "Table III: the number of nodes to which",
             "Table III: the number of nodes of which each node keeps dynamic",
@@ -100,6 +103,7 @@ LINES = {
         "Chaudhuri",
         [
             "§2: helary-plouzeau-raynal",
+            "§2: raymond",
             "§3.1: groups",
             "§3.2: the number of links",
             "Theorem 3: the token's",
@@ -118,6 +122,8 @@ LINES = {
     "lecture's slides": (
         "Mühl",
         [
+            "complete mesh",
+            "majority",
             "mesh: 5(2√n−1)",
             "deadlocks are avoidable",
             "lift algorithm: a directed",
@@ -336,6 +342,17 @@ def test_a_quick_run() -> None:
     for source in dict.fromkeys(finding.source for finding in found):
         assert f"## {source}" in text
     assert all(finding.note in text for finding in found if not finding.agrees)
+    for finding in found:
+        assert (finding.predicted is None) is finding.agrees
+    could_fail(found)
+
+
+def could_fail(found: list[Finding]) -> None:
+    """A reason that explains half and twice of what was measured explains nothing."""
+    for finding, item in zip(found, QUICK, strict=True):
+        if not finding.agrees and isinstance(finding.measured, int | float):
+            others = (judged(item, finding.measured * factor) for factor in (0.5, 2))
+            assert not all(other.explained for other in others), item
 
 
 def test_what_is_rebuilt_here_is_marked() -> None:
@@ -404,12 +421,15 @@ def test_expectations_fail(expected: Expectation, right: Any, wrong: Any) -> Non
 
 
 def test_a_reason_explains_only_what_it_predicts() -> None:
-    because = Because("It is twice as much.", Exactly(12))
-    item = Item("a paper", "a row", {"n": 3}, Exactly(6), partial(constant, 0), because)
+    because = Because("It is twice as much.", Near(12, absolute=0.1))
+    item = Item("Maekawa 1985", "§8.1", {"n": 3}, Exactly(6), partial(constant, 0), because)
     agreeing, explained, unexplained = (with_value(item, v) for v in (6, 12, 13))
     assert (agreeing.agrees, agreeing.note) == (True, "")
     assert (explained.agrees, explained.note) == (False, "It is twice as much.")
     assert explained.explained
+    (row,) = rows([explained])
+    assert row.predicted == "12 (within 0.1)"
+    assert row.predicted in page([explained])
     assert (unexplained.agrees, unexplained.note) == (False, "")
     assert not unexplained.explained
 
@@ -477,9 +497,13 @@ def test_json_has_the_keys() -> None:
         "measured",
         "agrees",
         "note",
+        "predicted",
     ]
     assert all(list(finding) == keys for finding in found)
     assert all(finding["agrees"] or finding["note"] for finding in found)
+    differing = [finding for finding in found if not finding["agrees"]]
+    assert differing[0]["predicted"] == {"value": 11.5, "compared": "within 0.005"}
+    assert all((finding["predicted"] is None) is finding["agrees"] for finding in found)
     assert {finding["parameters"]["compared"] for finding in found} == {
         "exactly",
         "within 0.05",
@@ -570,6 +594,28 @@ GOES_ON = re.compile(
 def test_no_sentence_breaks_off_before_it_has_said_it() -> None:
     for title in TITLES:
         assert not GOES_ON.search(sentence(*title).words)
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reproduced.md").read_text()
+
+
+def test_every_reason_explains_something_on_the_page_that_was_made_of_it() -> None:
+    differing = PAGE.partition("\n## Where they disagree, and why\n")[2]
+    for item in ALL:
+        if item.because is not None:
+            assert f" {item.because.text}\n" in differing, item.item
+
+
+def test_the_page_has_every_item_and_its_sentence() -> None:
+    for item in ALL:
+        (row,) = rows([judged(item, None)])
+        named, words = (text.replace("|", r"\|") for text in (row.item, row.sentence))
+        assert f"| {named} | {words} |" in PAGE
+
+
+def test_no_reason_predicts_what_the_paper_says() -> None:
+    for item in ALL:
+        assert item.because is None or item.because.predicted != item.expected
 
 
 @at_hand

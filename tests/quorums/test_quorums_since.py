@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
@@ -106,6 +107,18 @@ def test_a_wall_is_not_dominated_if_its_first_row_is_one_wide(
 def test_a_row_has_a_node(widths: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="rows of at least one node"):
         wall(widths)
+
+
+@pytest.mark.parametrize("widths", [(4, 4), (3, 3, 3), (6, 3, 2)], ids=str)
+def test_the_nodes_of_a_row_take_turns_to_be_asked_from_above(
+    widths: tuple[int, ...],
+) -> None:
+    system = wall(widths)
+    upper = range(1, widths[0] + 1)
+    asked = Counter(j for i in upper for j in system.of(i) if j not in upper)
+    per_row = [asked[j] for j in range(widths[0] + 1, sum(widths) + 1)]
+    expected = [widths[0] // width for width in widths[1:] for _ in range(width)]
+    assert per_row == expected
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 8])

@@ -30,6 +30,8 @@ SIGNS = {
     "ge": "≥",
     "leq": "≤",
     "vartheta": "ϑ",
+    "lfloor": "⌊",
+    "rfloor": "⌋",
 }
 
 

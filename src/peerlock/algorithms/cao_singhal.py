@@ -11,16 +11,17 @@ who its heir is, the first of those that wait.  The leaving node sends LOCKED to
 behalf of the member, and RELEASE, with the heir's name, to the member: one message.
 
     messages      3(K-1) per entry when nobody competes, about 5(K-1) when many do, K the
-                  set's size; in the worst case more than the paper's 6(K-1)
+                  set's size; in the worst case, as rebuilt here, more than 6(K-1)
     delay         one message, LOCKED, from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
-    failures      none: a silent node stops all nodes whose set it is in
+    failures      none: a silent node stops all whose set it is in
     fairness      by (sequence number, node number) at each member, as Maekawa's; but an
                   heir once named may enter before a request that precedes it
 
 Where this file departs from the paper, and why:
-  * Rebuilt from the abstract and from accounts of it: only the idea and the counts are the
-    paper's.  The rules against deadlock are those of `maekawa`, with Sanders' correction.
+  * Rebuilt from the abstract, which gives the idea and O(K) messages, and from accounts of
+    it, which give 3(K-1) to 6(K-1).  The rules against deadlock are those of `maekawa`,
+    with Sanders' correction.
   * LOCKED comes from a third node, and FIFO does not keep it in order with what the member
     says itself.  So a member numbers the times that it is locked, its terms.  TRANSFER and
     INQUIRE name the term that they are about: one of an earlier term is ignored, one of a
@@ -28,10 +29,11 @@ Where this file departs from the paper, and why:
   * For the same reason a RELEASE names its term: the heir's may overtake that of the node
     which it has inherited from, and then waits for it.
   * A member that is its own heir is locked by the RELEASE that says so.
-  * INQUIRE names the heir, so that it does without a TRANSFER.
-  * 6(K-1) is not the most.  A request that preempts another one costs REQUEST, INQUIRE,
-    RELINQUISH, LOCKED, TRANSFER, RELEASE, and LOCKED once more for the other: seven at a
-    member.  Of six nodes that ask the same two, each takes 12.3 messages in some schedule.
+  * INQUIRE says who the heir is, so that it does without a TRANSFER.
+  * 6(K-1) is not the most here, whatever it is in the paper.  A request that preempts
+    another one costs REQUEST, INQUIRE, RELINQUISH, LOCKED, TRANSFER, RELEASE, and LOCKED
+    once more for the other: seven at a member.  Of six nodes that ask the same two, each
+    takes 12.3 messages in some schedule.
   * A FAILED from a member that is locked for us, or was, has been sent before the member
     heard of that, and is ignored; if it wants the lock back, it will INQUIRE.
 """
@@ -76,7 +78,7 @@ class Release:
     heir: NodeId  # 0: none
 
 
-Heir = tuple[int, NodeId]  # of which term, and which node
+Heir = tuple[int, NodeId]  # of which term, and who
 
 
 @dataclass(eq=False)

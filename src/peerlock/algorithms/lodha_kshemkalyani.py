@@ -15,7 +15,8 @@ Every message names the last request that its sender has finished.  Entries foll
 of requests, so that all requests which precede it are finished, too.
 
     messages      2(N-1) per entry when nobody competes; each request that crosses it saves
-                  one, and a FLUSH is added if one follows: N if all ask at once, N-1 for the last
+                  one, and a FLUSH is added if one follows: N if all ask at once, and N-1
+                  for the last one
     delay         one FLUSH or REPLY from the leaving node to the next
     network       no loss, no duplicates, and FIFO between any two nodes
     failures      none: one silent node stops every request

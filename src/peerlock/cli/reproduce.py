@@ -128,7 +128,8 @@ def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
     for reason in by_reason(differing):
         note = reason[0].note
         out.print(f"\n[bold cyan]{escape(reason[0].source)}[/]")
-        out.print(table(reason, "[yellow]≠[/]" if note else "[bold red]✗[/]"))
+        sign = "[yellow]≠[/]" if note else "[bold red]✗[/]"
+        out.print(table(reason, sign, predicted=bool(note)))
         why = escape(note) if note else "[bold red]The reason is not known.[/]"
         out.print(Padding(why, (0, 0, 0, 3)))
     out.print(f"\n{summary(findings)}")
@@ -136,11 +137,13 @@ def tell(findings: Sequence[Finding], written: Sequence[Path]) -> None:
         out.print(f"[green]wrote {escape(str(path))}[/]")
 
 
-def table(shown: Sequence[Row], sign: str) -> Table:
-    found = plain_table("", "item", "where", "paper", "measured")
+def table(shown: Sequence[Row], sign: str, predicted: bool = False) -> Table:
+    """`predicted`: with what the reason for a disagreement predicts."""
+    more = ("predicted",) if predicted else ()
+    found = plain_table("", "item", "where", "paper", "measured", *more)
     for row in shown:
-        cells = (escape(cell) for cell in (row.item, row.where, row.paper, row.measured))
-        found.add_row(sign, *cells)
+        cells = (row.item, row.where, row.paper, row.measured, row.predicted)
+        found.add_row(sign, *map(escape, cells[: 4 + predicted]))
     return found
 
 

@@ -12,10 +12,11 @@ from typing import Any, cast
 from peerlock.algorithms.chaudhuri_edward import MARKER, ChaudhuriEdward
 from peerlock.core.peer import snake
 from peerlock.lab.reproduce import chaudhuri_edward, lecture, maekawa, measure, tr869
-from peerlock.lab.reproduce.expect import AtMost, Exactly, Near
+from peerlock.lab.reproduce.expect import AtMost, Exactly, Near, Said
 from peerlock.lab.reproduce.item import Because, Item
+from peerlock.lab.reproduce.sets import sizes_and_duties
 from peerlock.lab.reproduce.table_3 import reports_of_a_failure
-from peerlock.quorums.constructions import plane
+from peerlock.quorums.constructions import grid, plane
 from peerlock.quorums.galois import prime_power
 from peerlock.simulator.by_hand import ByHand
 from peerlock.simulator.latency import Constant
@@ -58,6 +59,38 @@ def sets_of_maekawa() -> Iterator[Item]:
         excluded_although_there,
         remark="They exclude 6, 14, 21, 22, 30, 33, 38, 42 and 46: no prime powers.",
     )
+    yield Item(
+        maekawa.SOURCE,
+        "§7: the sets for N = 5, made from those for 7",
+        {"n": 5},
+        Exactly([[1, 2, 3], [2, 4], [3, 4, 5], [1, 4, 5], [2, 5]]),
+        partial(made_from_seven, 5),
+    )
+    yield from grids_of_maekawa()
+
+
+def made_from_seven(n: int) -> list[list[int]]:
+    return [list(line) for line in maekawa.reduced(n)]
+
+
+def grids_of_maekawa() -> Iterator[Item]:
+    for side in (3, 5, 7, 10):
+        n, size = side**2, 2 * side - 1
+        yield Item(
+            maekawa.SOURCE,
+            "§7: Method 2, sets of 2√N−1, and each node in as many",
+            {"n": n},
+            Exactly({"sizes": [size], "sets that a node is in": [size]}),
+            partial(sizes_and_duties, grid, n),
+        )
+        light = Scenario("maekawa", n, n, Light(), quorums="grid")
+        yield Item(
+            maekawa.SOURCE,
+            "§7: Method 2, about twice the messages of K = √N",
+            {"n": n, "load": "light"},
+            Said("about twice 3(√N−1)", Exactly(2 * 3 * (side - 1))),
+            partial(measure.mean, light),
+        )
 
 
 def largest_gap(most: int) -> list[int]:

@@ -23,6 +23,9 @@ class Expectation(ABC):
     @abstractmethod
     def meets(self, measured: Any) -> bool: ...
 
+    def as_dict(self) -> dict[str, Any]:
+        return {"value": self.paper, "compared": self.compared}
+
 
 @dataclass(frozen=True)
 class Exactly(Expectation):
@@ -54,7 +57,7 @@ class Near(Expectation):
     def compared(self) -> str:
         if self.relative:
             return f"within {100 * self.relative:g} %"
-        return f"within {self.absolute:g}"
+        return f"within {self.absolute:g}" if self.absolute else "exactly"
 
     def meets(self, measured: float) -> bool:
         allowed = max(self.absolute, self.relative * abs(self.value))

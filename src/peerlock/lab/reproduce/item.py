@@ -13,7 +13,7 @@ from peerlock.lab.reproduce.sentences import REBUILT, sentence
 
 @dataclass(frozen=True)
 class Because:
-    """Why a paper and a measurement differ, and what the reason lets one expect instead.
+    """Why a paper and a measurement differ, and what the reason predicts instead.
 
     It explains nothing unless that is what was measured.
     """
@@ -43,6 +43,7 @@ class Finding:
     measured: Any
     agrees: bool
     note: str
+    predicted: Expectation | None = None  # by the reason in the note
 
     @property
     def sentence(self) -> Quotation:
@@ -68,15 +69,15 @@ class Finding:
             "measured": self.measured,
             "agrees": self.agrees,
             "note": self.note,
+            "predicted": self.predicted and self.predicted.as_dict(),
         }
 
 
 def judged(item: Item, measured: Any) -> Finding:
     agrees = meets(item.expected, measured)
-    note = item.remark
-    if not agrees:
-        reason = item.because
-        note = reason.text if reason and meets(reason.predicted, measured) else ""
+    reason = None if agrees else item.because
+    if reason and not meets(reason.predicted, measured):
+        reason = None
     return Finding(
         source=item.source,
         item=item.item,
@@ -84,7 +85,8 @@ def judged(item: Item, measured: Any) -> Finding:
         paper=item.expected.paper,
         measured=tidy(measured),
         agrees=agrees,
-        note=note,
+        note=item.remark if agrees else reason.text if reason else "",
+        predicted=reason.predicted if reason else None,
     )
 
 

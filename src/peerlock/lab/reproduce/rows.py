@@ -24,6 +24,7 @@ class Row:
     agrees: bool
     explained: bool
     note: str
+    predicted: str  # by the reason in the note
 
 
 def rows(findings: Sequence[Finding]) -> list[Row]:
@@ -62,7 +63,16 @@ def _row(group: Sequence[Finding]) -> Row:
         agrees=first.agrees,
         explained=first.explained,
         note=first.note,
+        predicted=_predicted(group),
     )
+
+
+def _predicted(group: Sequence[Finding]) -> str:
+    found = [finding.predicted for finding in group if finding.predicted]
+    values = _joined([text(expected.paper) for expected in found], ", ") if found else ""
+    ways = list(dict.fromkeys(expected.compared for expected in found))
+    told = [way for way in ways if way not in ("exactly", "not more", "within this range")]
+    return f"{values} ({', '.join(told)})" if told else values
 
 
 def _joined(texts: Sequence[str], apart: str) -> str:
@@ -92,7 +102,7 @@ def _where(group: Sequence[Finding]) -> str:
     more = {
         key: value
         for key, value in group[0].parameters.items()
-        if key not in (*BY_SIZE, "L", "load", "order")
+        if key not in (*BY_SIZE, "load", "order")
     }
     load = str(group[0].parameters.get("load", ""))
     if load[:1].isdigit():

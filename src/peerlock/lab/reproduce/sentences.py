@@ -14,6 +14,19 @@ REBUILT = ("§2: chaudhuri-91", "§2: chaudhuri-95", "§2: chaudhuri-karaata")
 Words = tuple[tuple[str, str, str], ...]  # the title begins so, the place, the words
 
 MAEKAWA: Words = (
+    ("§7: the sets for", "7", "which produces the following set of S_i 's"),
+    (
+        "§7: Method 2, sets",
+        "7",
+        "The set of S_i 's is symmetric in the sense that |S_i| = 2L - 1 for any i and "
+        "that any i is contained in (2L - 1) subsets.",
+    ),
+    (
+        "§7: Method 2, about",
+        "7",
+        "the number of messages per mutual exclusion is about twice that calculated in "
+        "Section 3.",
+    ),
     (
         "§7: the largest",
         "7",
@@ -175,7 +188,67 @@ TR_869: Words = (
         "If combined with the implicit reply modification discussed above the message "
         "count can be as low as one.",
     ),
-    ("Fig.", "2.3", "Imagine a three node network using this algorithm."),
+    (
+        "Fig. A",
+        "2.3",
+        "It chooses sequence number 1 and sends REQUEST messages to Nodes 1 and 2.",
+    ),
+    (
+        "Fig. B",
+        "2.3",
+        "It also chooses sequence number 1 and sends REQUEST messages to the other nodes "
+        "(Figure B).",
+    ),
+    (
+        "Fig. C",
+        "2.3",
+        "At Node 1, which has not yet made a request itself, a REPLY is immediately "
+        "generated. … Node 2 wins on the node number tie-breaking rule. A REPLY is sent. "
+        "… A reply is deferred.",
+    ),
+    (
+        "Fig. D",
+        "2.3",
+        "Figure D shows Node 1 making a request to enter its critical section. It uses "
+        "sequence number 2 … No reply message is sent",
+    ),
+    (
+        "Fig. E",
+        "2.3",
+        "In Figure E, Node 2 can now enter its critical section since it has received "
+        "both of the necessary replies.",
+    ),
+    (
+        "Fig. F",
+        "2.3",
+        "it sends REPLY messages back to both Nodes 1 and 3 (Figure F).",
+    ),
+    (
+        "Fig. G",
+        "2.3",
+        "In Figure G, Nodes 1 and 3 have received their REPLY messages from Node 2 but "
+        "not yet from each other. Node 3's request has arrived at Node 1. Since it bears "
+        "a smaller sequence number, a REPLY is immediately generated.",
+    ),
+    (
+        "Fig. H",
+        "2.3",
+        "Figure H shows Node 3 entering its critical section after it received both "
+        "replies.",
+    ),
+    (
+        "Fig. I",
+        "2.3",
+        "In Figure I, Node 3 has finished its critical section processing and is "
+        "returning the deferred REPLY message to Node 1.",
+    ),
+    (
+        "Fig. J",
+        "2.3",
+        "Finally in Figure J, Node 1 begins critical section processing. At the "
+        "conclusion of its critical section, Node 1 does nothing since it knows of no "
+        "other node wishing to invoke mutual exclusion.",
+    ),
     ("§6.4: outstanding", "6.4", "the numbers must fall within the range from x to x+N-1"),
     (
         "§6.4: numbers modulo",
@@ -257,6 +330,7 @@ TR_869: Words = (
 )
 
 CHAUDHURI_EDWARD: Words = (
+    ("§2: raymond", "2", "The worst case topology gives O(n)."),
     (
         "§3.1",
         "3.1",
@@ -454,6 +528,16 @@ SURVEY: Words = (
 )
 
 LECTURE: Words = (
+    (
+        "complete mesh",
+        "Token-Based Solution",
+        "Exactly 0 or n messages are needed in the physical topology.",
+    ),
+    (
+        "majority",
+        "Majority-Based Approaches",
+        "receives confirmations from at least ⌊ n / 2 ⌋ + 1 processes including itself",
+    ),
     (
         "deadlocks",
         "Mesh Algorithm",

@@ -132,10 +132,18 @@ def first_and_last() -> dict[str, int]:
     return {f"process {j}": found[j] for j in (1, 15)}
 
 
-# The survey: majorities, trees, and k-coteries
+# The survey: majorities, as in the lecture, trees, and k-coteries
 
 
 def majorities() -> Iterator[Item]:
+    for n in (4, 9, 16, 25, 49):
+        yield Item(
+            lecture.SOURCE,
+            "majority: ⌊n/2⌋ + 1 processes, itself included",
+            {"n": n},
+            Exactly(n // 2 + 1),
+            partial(largest_set, majority, n),
+        )
     for n in (3, 7, 13, 51):
         yield Item(
             survey.SOURCE,
