@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { availableParallelism, loadavg } from "node:os";
+import { cpus } from "node:os";
 import { extname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -14,7 +14,7 @@ const CHROMIUM = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromiu
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
 const NATIVE = process.env.LAB; // the address of `peerlock lab`, to test that instead
 const SHOTS = process.env.SHOTS;
-const SLOW = 60_000;
+const SLOW = 120_000; // milliseconds: for a machine that does ten other things, too
 
 let server, browser, context, page, address;
 const wrong = []; // errors in the console, requests to other hosts
@@ -84,18 +84,26 @@ async function started() {
     const { processInfo } = await work.send("SystemInfo.getProcessInfo");
     return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime, 0);
   };
-  const [began, before] = [performance.now(), await seconds()];
+  const [began, before, machine] = [performance.now(), await seconds(), ticks()];
   await open();
   const times = { clock: performance.now() - began, work: 1000 * ((await seconds()) - before) };
   await work.detach();
-  const busy = loadavg()[0] > availableParallelism();
-  return { ...times, counts: Math.round(busy ? Math.min(times.clock, times.work) : times.clock) };
+  const now = ticks();
+  const idle = (now.idle - machine.idle) / (now.all - machine.all);
+  return { ...times, idle, counts: Math.round(idle < 0.1 ? Math.min(times.clock, times.work) : times.clock) };
+}
+
+// What the machine's processors have done so far.
+function ticks() {
+  const all = cpus().map(({ times }) => times);
+  const sum = (of) => all.reduce((total, times) => total + of(times), 0);
+  return { idle: sum(({ idle }) => idle), all: sum((times) => Object.values(times).reduce((a, b) => a + b)) };
 }
 
 test("it starts within 8 seconds cold and 2 warm", { timeout: 4 * SLOW }, async () => {
   const times = [];
   for (let i = 0; i < 5; i += 1) times.push(await started());
-  console.log(`# ready after ${times.map(({ clock, work }) => `${Math.round(clock)} ms (${Math.round(work)} of work)`).join(", ")}`);
+  console.log(`# ready after ${times.map(({ clock, work, idle }) => `${Math.round(clock)} ms (${Math.round(work)} of work, ${Math.round(100 * idle)} % idle)`).join(", ")}`);
   const [cold, ...warm] = times.map(({ counts }) => counts);
   assert.ok(cold <= 8000, `cold: ${cold} ms`);
   assert.ok(Math.min(...warm) <= 2000, `warm: ${warm} ms`);
@@ -305,11 +313,7 @@ test("9: stories and challenges; a solved one is remembered", { timeout: SLOW },
   await shot("lab-story");
   await page.click('[data-tab="tours"]');
   await page.click('[data-challenge="together"]');
-  for (const name of ["r1", "r2", "d1", "d2", "d3"]) await move(name);
-  for (let left = 4; left && !(await page.locator(".outcome").count()); left -= 1) {
-    await page.click(".messages .deliver >> nth=0").catch(() => undefined);
-    await page.waitForTimeout(300);
-  }
+  for (const name of ["r1", "r2", "d1", "d2", "d3", "d4"]) await move(name);
   await page.waitForSelector(".outcome");
   await open();
   await page.click('[data-tab="tours"]');
@@ -327,16 +331,17 @@ async function reach(selector) {
   assert.fail(`Tab does not reach ${selector}`);
 }
 
-async function press(selector, keys, until, given) {
+async function press(selector, key, until, given) {
   await reach(selector);
-  for (const key of [keys].flat()) await page.keyboard.press(key);
+  await page.keyboard.press(key);
   await page.waitForFunction(until, given);
   assert.notEqual(await page.evaluate(() => document.activeElement.tagName), "BODY", `the focus is lost at ${selector}`);
 }
 
 test("by keyboard alone, and the focus stays where it was", { timeout: 2 * SLOW }, async () => {
   await open("#algorithm=ricart-agrawala");
-  await press("#algorithm", ["l", "o"], () => /Lodha/.test(document.querySelector(".about").textContent));
+  await press("#algorithm", "ArrowDown", () => /^Carvalho/.test(document.querySelector(".about").textContent));
+  await press("#algorithm", "ArrowUp", () => /^Ricart/.test(document.querySelector(".about").textContent));
   await press("#nodes", "ArrowUp", () => document.querySelector(".card[data-node='4']"));
   await press("[data-move='r1']", "Enter", () => document.querySelectorAll(".messages .deliver").length === 3);
   assert.ok(await page.evaluate(() => document.activeElement.matches(".card[data-node='1']")));

@@ -284,6 +284,21 @@ def test_a_simulated_run_counts_as_it_goes() -> None:
     assert found["places"] == sorted(found["places"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"seed": ""}, "invalid seed: use a number"),
+        ({"hold": "long"}, "invalid hold: use a number"),
+        ({"hold": "nan"}, "invalid hold nan: use 0 or more"),
+        ({"entries": "500"}, "invalid entries 500: use 1 to 200"),
+    ],
+)
+def test_a_simulated_run_that_is_not_one_is_one_line(
+    asked: dict[str, object], words: str
+) -> None:
+    assert refused(do="watch", **RA, **asked)["text"] == words
+
+
 def test_a_simulated_run_may_be_too_long_to_draw() -> None:
     error = refused(do="watch", algorithm="lamport", nodes=30, entries=100)
     assert "choose fewer entries or nodes" in error["text"]
