@@ -225,16 +225,25 @@ test("4 and 5: maekawa-1985 ends with the 14 steps of the command line, the circ
   assert.match(await step(), /step 14 of 14/);
   assert.match(await page.textContent("#notice"), /14 steps, 135,540 states/);
   assert.match(await page.textContent(".lists .alarm"), /Circle: 2 → 3 → 2.*Node 4 owes FAILED to node 3/);
+  assert.match(await page.textContent(".graph .edge.owed"), /4 owes FAILED to 3/);
+  assert.deepEqual(await page.locator(".graph .lock").allTextContents(), ["locked for 3", "locked for 2", "locked for 3", "locked for 2"]);
   await shot("lab-deadlock");
 });
 
-test("5: the token, its pointers and queues", { timeout: SLOW }, async () => {
+test("5: the tree, last and next, the token, and queues", { timeout: SLOW }, async () => {
   await open("#algorithm=raymond");
   await move("r3");
   await page.click('[data-side="graph"]');
   assert.equal(await page.locator(".graph .token").count(), 1);
   assert.ok((await page.locator(".graph .pointer.holder").count()) > 0);
   assert.match(await page.textContent(".lists"), /request_q \[3\]/);
+  await open("#algorithm=naimi-trehel");
+  for (const name of ["r1", "r2", "d1"]) await move(name);
+  assert.match(await page.textContent(".graph .pointer.next"), /next of 1 is 2/);
+  assert.match(await page.textContent(".graph .waits"), /2 waits for 1: 1 will pass the token to 2/);
+  await open("#algorithm=suzuki-kasami");
+  for (const name of ["r2", "d1"]) await move(name);
+  assert.match(await page.textContent(".graph .carried"), /the token is on its way from 1 to 2/);
 });
 
 test("6: drag an arrow's head; FIFO snaps back and says why", { timeout: SLOW }, async () => {
@@ -299,6 +308,7 @@ test("8: two side by side, the first difference marked", { timeout: SLOW }, asyn
   await page.waitForSelector(".beside .half + .half svg");
   assert.match(await page.textContent(".beside .verdict"), /First difference: (entry|the nodes)/);
   assert.match(await page.textContent(".beside"), /maekawa/);
+  assert.equal(await page.locator(".beside .paper .difference").count(), 2);
   await shot("lab-beside");
 });
 

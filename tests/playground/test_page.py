@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from handbook import lab
+from handbook.__main__ import has_lab
 
 from peerlock.algorithms.index import INDEX
 from peerlock.playground import answer
@@ -91,6 +92,25 @@ def test_the_lock_file_names_no_registry() -> None:
     locked = (lab.LAB / "package-lock.json").read_text()
     assert '"resolved"' not in locked
     assert "integrity" in locked
+
+
+@pytest.mark.parametrize("npm", [None, "echo no network >&2; exit 1"])
+def test_a_site_without_npm_has_no_lab_and_a_line_says_so(
+    npm: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(lab, "LAB", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "package-lock.json").write_text("{}")
+    for name in ("npm", "node") if npm else ():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{npm}\n")
+        (tmp_path / name).chmod(0o755)
+    why = "`npm ci` failed: no network" if npm else "npm is not installed"
+
+    assert not has_lab()
+    assert capsys.readouterr().out == f"the site has no lab: {why}\n"
 
 
 def test_the_browser_gets_pure_layers_alone() -> None:
