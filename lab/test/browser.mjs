@@ -240,10 +240,10 @@ test("5: the tree, last and next, the token, and queues", { timeout: SLOW }, asy
   await open("#algorithm=naimi-trehel");
   for (const name of ["r1", "r2", "d1"]) await move(name);
   assert.match(await page.textContent(".graph .pointer.next"), /next of 1 is 2/);
-  assert.match(await page.textContent(".graph .waits"), /2 waits for 1: 1 will pass the token to 2/);
+  assert.match(await page.textContent(".graph .edge.waits"), /2 waits for 1: 1 will pass the token to 2/);
   await open("#algorithm=suzuki-kasami");
   for (const name of ["r2", "d1"]) await move(name);
-  assert.match(await page.textContent(".graph .carried"), /the token is on its way from 1 to 2/);
+  assert.match(await page.textContent(".graph .edge.carried"), /the token is on its way from 1 to 2/);
 });
 
 test("6: drag an arrow's head; FIFO snaps back and says why", { timeout: SLOW }, async () => {
@@ -267,11 +267,20 @@ test("6: drag an arrow's head; FIFO snaps back and says why", { timeout: SLOW },
   assert.equal(await page.locator(".paper .ghost").count(), 0, "a finger that scrolls does not drag");
   assert.deepEqual(await order(), after);
 
+  await drag(await page.locator(".paper .message .head").first().boundingBox(), -400);
+  await page.waitForFunction(() => /it has not been sent then/.test(document.querySelector("#notice").textContent));
+
   await open("#algorithm=lamport");
-  for (const name of ["r1", "d1", "d3", "r2", "d4"]) await move(name);
-  await drag(await page.locator(".paper .message .head").nth(1).boundingBox(), -400);
-  await page.waitForFunction(() => document.querySelector("#notice").textContent !== "");
-  assert.match(await page.textContent("#notice"), /has not been sent|FIFO forbids/);
+  await page.fill("#nodes", "2");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".card").length === 2);
+  for (const name of ["r1", "d1", "d2", "l1", "r1", "d3", "d4"]) await move(name);
+  const kept = await order();
+  const heads = await page.locator(".paper .message .head").all();
+  const [first, second] = (await Promise.all(heads.map((head) => head.boundingBox()))).sort((a, b) => a.x - b.x).slice(-2);
+  await drag(second, first.x - second.x - 12);
+  await page.waitForFunction(() => /FIFO forbids/.test(document.querySelector("#notice").textContent));
+  assert.deepEqual(await order(), kept, "it snaps back");
 });
 
 async function drag(box, by) {
