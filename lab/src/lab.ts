@@ -25,6 +25,7 @@ class Lab {
   private view: View | null = null;
   private tab: Tab = "play";
   private side: Side = "graph";
+  private making: Promise<void> = Promise.resolve(); // one move after the other: a refused one is undone
   private turn = 0; // of requests for a view: only the latest is shown
   private choosing = 0; // of algorithms: only the latest is begun
   private readonly checker: Engine;
@@ -123,12 +124,18 @@ class Lab {
 
   // Moves
 
-  private async make(move: string): Promise<void> {
-    const { moves, at } = this.history;
-    const branches = [...this.history.branches];
-    this.history.make(move);
-    if (!(await this.refresh())) Object.assign(this.history, { moves, at, branches });
-    else this.tours.watch(this.history.run);
+  private make(move: string): Promise<void> {
+    this.making = this.making.then(() => this.makeNow(move));
+    return this.making;
+  }
+
+  private async makeNow(move: string): Promise<void> {
+    const history = this.history;
+    const { moves, at } = history;
+    const branches = [...history.branches];
+    history.make(move);
+    if (await this.refresh()) this.tours.watch(history.run);
+    else Object.assign(history, { moves, at: Math.min(at, history.at), branches });
   }
 
   private async go(to: number): Promise<void> {
@@ -161,9 +168,11 @@ class Lab {
   }
 
   private async edited(source: string | null): Promise<void> {
-    const { source: _, ...setup } = this.history.setup;
+    const before = this.history;
+    const { source: _, ...setup } = before.setup;
     const next = new History(source === null ? setup : { ...setup, source });
     await this.engine.ask<View>({ do: "play", run: next.run }); // raises, if the edit is wrong
+    if (this.history !== before) return; // the user went elsewhere
     this.history = next;
     this.head.show(this.history.setup, this.description);
     await this.refresh();

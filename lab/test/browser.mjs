@@ -459,6 +459,32 @@ test("bad input: a line says so, and the page stays usable", { timeout: 3 * SLOW
   await move("r1");
 });
 
+test("clicks in haste lose nothing", { timeout: 2 * SLOW }, async () => {
+  await open("#algorithm=ricart-agrawala");
+  await page.evaluate(() => {
+    const request = document.querySelector("[data-move='r1']");
+    request.click();
+    request.click(); // refused, since there is a request already
+  });
+  await page.waitForFunction(() => /has a request already/.test(document.querySelector("#notice").textContent));
+  assert.match(await step(), /^step 1 of 1;/);
+  await move("r2");
+  assert.match(await step(), /^step 2 of 2;/);
+
+  await open("#algorithm=maekawa-1985");
+  await page.click('[data-side="code"]');
+  await page.click(".editor button.primary");
+  await page.waitForFunction(() => /searching … [1-9]/.test(document.querySelector(".verdict").textContent));
+  await page.selectOption("#algorithm", "lamport");
+  await page.waitForFunction(() => /^Lamport/.test(document.querySelector(".about").textContent));
+  await page.waitForFunction(() => !document.querySelector(".editor button.primary").disabled);
+  assert.equal(await page.textContent(".verdict"), "Delete a line, then press Check.");
+  await page.click(".editor button.primary");
+  await page.waitForSelector(".verdict.holds");
+  assert.equal(await page.inputValue("#algorithm"), "lamport");
+  await move("r1");
+});
+
 test("missing features and files: a line says so", { timeout: 2 * SLOW, skip: NATIVE && "they are the browser's" }, async () => {
   const said = async (words, prepare) => {
     const shown = await visit({}, false);
