@@ -67,7 +67,7 @@ class Lab {
     this.beside = new SideBySide(engine, names, () => this.history.run, (error) => this.say(error));
     this.tours = new Tours(engine, catalogue, {
       start: (run, at) => this.begin(run, at),
-      go: (at) => this.go(at),
+      go: (run, at) => this.goIn(run, at),
       say: (error) => this.say(error),
     });
     this.panels = { play: this.playPanel(), watch: this.watch.element, beside: this.beside.element, tours: this.tours.element };
@@ -143,11 +143,18 @@ class Lab {
     await this.refresh();
   }
 
+  // A step of this very run, whatever has been played meanwhile.
+  private async goIn(run: Run, at: number): Promise<void> {
+    const { moves, ...setup } = run;
+    if (JSON.stringify(setup) !== JSON.stringify(this.history.setup)) return this.begin(run, at);
+    if (moves.join(" ") !== this.history.moves.join(" ")) this.history.replace(moves, at);
+    await this.go(at);
+  }
+
   // Make a step earlier or later; whether that was possible.
   private async reorder(at: number, to: number): Promise<boolean> {
     try {
       const view = await this.engine.ask<View>({ do: "move", run: this.history.run, at, to });
-      this.history.at -= 1; // so that the run as it was is kept as a branch
       this.history.replace(view.run.moves);
       await this.refresh();
       if (view.dropped?.length) this.say(`No longer possible, and left out: ${view.dropped.join("; ")}`);

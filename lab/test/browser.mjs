@@ -330,6 +330,13 @@ test("9: stories and challenges; a solved one is remembered", { timeout: SLOW },
   await page.waitForFunction(() => /step 14 of 38/.test(document.querySelector(".play .tools .faint").textContent));
   await page.waitForFunction(() => /7 waits for 11/.test(document.querySelector(".banner").textContent));
   await shot("lab-story");
+  await move("r1"); // not as the story goes
+  await page.click("[data-turn='back']");
+  await page.waitForFunction(() => /^step 12 of 38/.test(document.querySelector(".play .tools .faint").textContent));
+  await page.selectOption("#algorithm", "lamport");
+  await page.waitForFunction(() => /^Lamport/.test(document.querySelector(".about").textContent));
+  await page.click("[data-turn='next']");
+  await page.waitForFunction(() => /^step 14 of 38/.test(document.querySelector(".play .tools .faint").textContent));
   await page.click('[data-tab="tours"]');
   await page.click('[data-challenge="together"]');
   for (const name of ["r1", "r2", "d1", "d2", "d3", "d4"]) await move(name);

@@ -252,7 +252,11 @@ def test_challenges_are_judged() -> None:
     assert ask(do="judge", challenge="next", choice=3)["solved"]
     assert not ask(do="judge", challenge="next", choice=1)["solved"]
     begun = CHALLENGES["deadlock"].setup.as_json() | {"moves": ["r1"]}
-    assert ask(do="judge", challenge="deadlock", run=begun) == {"solved": False, "text": ""}
+    for run in (begun, {**MAEKAWA, "algorithm": "maekawa", "moves": SHORTEST[:2]}, RA):
+        found = ask(do="judge", challenge="deadlock", run=run)
+        assert found == {"solved": False, "text": ""}
+    edit = {**MAEKAWA, "source": source_of("maekawa-1985"), "moves": SHORTEST}
+    assert not ask(do="judge", challenge="deadlock", run=edit)["solved"]
 
 
 def test_the_starvation_that_is_asked_for_is_possible() -> None:
