@@ -233,6 +233,20 @@ def test_an_algorithm_that_holds_shows_no_circle(name: str) -> None:
     assert [circle for *_, circle, _ in stepping(trace)["waits"] if circle] == []
 
 
+@pytest.mark.parametrize("name", ["token-ring", "mueller-priority", "chaudhuri-edward"])
+def test_what_has_changed_since_the_last_step_adds_up_to_what_is(name: str) -> None:
+    whole = random_run(name, seed=1, steps=30)
+    again = Run(whole.setup)
+    for move in whole.moves:
+        again.play(move)
+        edges: dict[tuple[int, int], str] = {}
+        for _, begun, over, *_ in stepping(again.trace)["waits"]:
+            edges = {key: why for key, why in edges.items() if key not in over}
+            edges |= {(a, b): why for a, b, why in begun}
+        now = relations(again)["waits"]
+        assert edges == {(w["from"], w["to"]): w["why"] for w in now}
+
+
 # Stories, challenges, simulated runs
 
 
