@@ -67,7 +67,7 @@ class Lab {
     this.beside = new SideBySide(engine, names, () => this.history.run, (error) => this.say(error));
     this.tours = new Tours(engine, catalogue, {
       start: (run, at) => this.begin(run, at),
-      go: (run, at) => this.goIn(run, at),
+      go: (run, at) => this.goTo(run, at),
       say: (error) => this.say(error),
     });
     this.panels = { play: this.playPanel(), watch: this.watch.element, beside: this.beside.element, tours: this.tours.element };
@@ -144,7 +144,7 @@ class Lab {
   }
 
   // A step of this very run, whatever has been played meanwhile.
-  private async goIn(run: Run, at: number): Promise<void> {
+  private async goTo(run: Run, at: number): Promise<void> {
     const { moves, ...setup } = run;
     if (JSON.stringify(setup) !== JSON.stringify(this.history.setup)) return this.begin(run, at);
     if (moves.join(" ") !== this.history.moves.join(" ")) this.history.replace(moves, at);
