@@ -125,7 +125,7 @@ class Lab {
   // Moves
 
   private make(move: string): Promise<void> {
-    this.making = this.making.then(() => this.makeNow(move));
+    this.making = this.making.then(() => this.makeNow(move)).catch((error: unknown) => this.say(error));
     return this.making;
   }
 
