@@ -223,8 +223,8 @@ def owed(scene: WaitScene) -> Iterator[Owed]:
 
 def tokens(scene: WaitScene) -> Iterator[NodeId]:
     """The nodes that have a token, as their fields say."""
-    names = _token_fields(type(scene.peers[1]))
-    is_tree = kind(scene.peers[1]) == "tree"
+    any_peer: Peer = scene.peers[1]
+    names, is_tree = _token_fields(type(any_peer)), kind(any_peer) == "tree"
     for i, peer in scene.alive():
         values = [getattr(peer, name) for name in names]
         held = any(value is not None and value is not False for value in values)
