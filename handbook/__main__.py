@@ -48,24 +48,25 @@ def main() -> int:
     )
     amiss = build(PAGES, FILES, SITE)
     if not amiss:
-        add_lab(book)
+        if book.lab:
+            lab.bundle(lab.SITE, browser=True)
         seconds = time.perf_counter() - written
         print(f"built in {seconds:.0f} s: open {SITE / 'index.html'}")
     return amiss
 
 
-def add_lab(book: Book) -> None:
-    if not book.lab:
-        print("the site has no lab: npm is not installed")
-        return
+def has_lab() -> bool:
+    """Whether npm gives what the lab needs; without it, no page links to the lab."""
     try:
-        lab.bundle(lab.SITE, browser=True)
+        lab.install()
     except lab.NotBuilt as error:
-        print(f"the site has no lab: {error}")
+        print(f"the site has no lab: {error}", flush=True)
+        return False
+    return True
 
 
 def whole() -> Book:
-    book = Book(lab=lab.available())
+    book = Book(lab=has_lab())
     texts.write(book)
     commands.write(book)
     api.write(book)

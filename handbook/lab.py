@@ -45,11 +45,6 @@ class NotBuilt(Exception):
     """Why the page cannot be built here."""
 
 
-def available() -> bool:
-    """Whether the page can be built here; the pages of the site link to it only then."""
-    return shutil.which("npm") is not None and shutil.which("node") is not None
-
-
 def button(page: str, entry: Algorithm, trace: Trace | None = None) -> str:
     """Opens an algorithm in the lab; a piece of the museum with its counterexample."""
     link = f"#algorithm={entry.name}"
@@ -93,8 +88,8 @@ def bundle(out: Path, browser: bool = False) -> None:
 
 
 def install() -> None:
-    """What package-lock.json names, unless it is here."""
-    if not available():
+    """What package-lock.json names, unless it is here; raises NotBuilt if npm does not."""
+    if not (shutil.which("npm") and shutil.which("node")):
         raise NotBuilt("npm is not installed")
     mark, wanted = LAB / "node_modules" / ".installed", LAB / "package-lock.json"
     if mark.exists() and mark.read_bytes() == wanted.read_bytes():

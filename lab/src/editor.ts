@@ -34,6 +34,7 @@ export class Editor {
   private readonly diffButton = button("Diff with ours", () => this.toggleDiff(), { "aria-pressed": "false" });
   private view: EditorView | null = null;
   private original = "";
+  private asked = 0; // checks and algorithms: only the latest is told
   private requests = "1";
   private losses = "0";
   private crashes = "0";
@@ -50,6 +51,8 @@ export class Editor {
   }
 
   load(description: Description, source?: string): void {
+    if (!this.stopButton.disabled) this.engine.stop(); // what it searches is not shown any more
+    this.asked += 1;
     this.original = description.source;
     const shown = description.exhibit;
     this.requests = shown.requests;
@@ -103,6 +106,7 @@ export class Editor {
   }
 
   private async check(): Promise<void> {
+    const number = ++this.asked;
     this.mark(null);
     this.busy(true);
     this.tell("searching …");
@@ -113,10 +117,11 @@ export class Editor {
       const found = await this.engine.ask<Verdict>({ do: "check", ...asked, ...limits }, (progress) => {
         this.tell(`${progress.phase} … ${Number(progress.states).toLocaleString("en")} states, depth ${progress.depth}`);
       });
+      if (number !== this.asked) return;
       this.tell(found.text, found.verdict === "holds" ? "holds" : "fails");
       await this.bench.found({ ...found, run: asked });
     } catch (error) {
-      this.fail(error);
+      if (number === this.asked) this.fail(error);
     } finally {
       this.busy(false);
     }

@@ -17,10 +17,7 @@ export class History {
 
   // Make a move here.  What was done from here on is kept as a branch.
   make(move: string): void {
-    if (this.moves[this.at] !== move) {
-      this.leave();
-      this.moves = [...this.moves.slice(0, this.at), move];
-    }
+    if (this.moves[this.at] !== move) this.leaveFor([...this.moves.slice(0, this.at), move]);
     this.at += 1;
   }
 
@@ -29,8 +26,7 @@ export class History {
   }
 
   replace(moves: string[], at = moves.length): void {
-    this.leave();
-    this.moves = [...moves];
+    this.leaveFor([...moves]);
     this.at = at;
   }
 
@@ -39,10 +35,12 @@ export class History {
     if (chosen) this.replace(chosen);
   }
 
-  // Keep the present branch, unless all of it is going to be part of the next.
-  private leave(): void {
-    if (this.at === this.moves.length) return;
-    const text = this.moves.join(" ");
-    this.branches = [this.moves, ...this.branches.filter((b) => b.join(" ") !== text)].slice(0, MOST_BRANCHES);
+  // Keep the present branch, unless the next one begins with all of it.
+  private leaveFor(next: string[]): void {
+    const [left, begun] = [this.moves.join(" "), next.slice(0, this.moves.length).join(" ")];
+    if (left !== begun) {
+      this.branches = [this.moves, ...this.branches.filter((b) => b.join(" ") !== left)].slice(0, MOST_BRANCHES);
+    }
+    this.moves = next;
   }
 }

@@ -25,6 +25,7 @@ class Lab {
   private view: View | null = null;
   private tab: Tab = "play";
   private side: Side = "graph";
+  private making: Promise<void> = Promise.resolve(); // one move after the other: a refused one is undone
   private turn = 0; // of requests for a view: only the latest is shown
   private choosing = 0; // of algorithms: only the latest is begun
   private readonly checker: Engine;
@@ -66,7 +67,7 @@ class Lab {
     this.beside = new SideBySide(engine, names, () => this.history.run, (error) => this.say(error));
     this.tours = new Tours(engine, catalogue, {
       start: (run, at) => this.begin(run, at),
-      go: (at) => this.go(at),
+      go: (run, at) => this.goTo(run, at),
       say: (error) => this.say(error),
     });
     this.panels = { play: this.playPanel(), watch: this.watch.element, beside: this.beside.element, tours: this.tours.element };
@@ -123,12 +124,18 @@ class Lab {
 
   // Moves
 
-  private async make(move: string): Promise<void> {
-    const { moves, at } = this.history;
-    const branches = [...this.history.branches];
-    this.history.make(move);
-    if (!(await this.refresh())) Object.assign(this.history, { moves, at, branches });
-    else this.tours.watch(this.history.run);
+  private make(move: string): Promise<void> {
+    this.making = this.making.then(() => this.makeNow(move)).catch((error: unknown) => this.say(error));
+    return this.making;
+  }
+
+  private async makeNow(move: string): Promise<void> {
+    const history = this.history;
+    const { moves, at } = history;
+    const branches = [...history.branches];
+    history.make(move);
+    if (await this.refresh()) this.tours.watch(history.run);
+    else Object.assign(history, { moves, at: Math.min(at, history.at), branches });
   }
 
   private async go(to: number): Promise<void> {
@@ -136,11 +143,18 @@ class Lab {
     await this.refresh();
   }
 
+  // A step of this very run, whatever has been played meanwhile.
+  private async goTo(run: Run, at: number): Promise<void> {
+    const { moves, ...setup } = run;
+    if (JSON.stringify(setup) !== JSON.stringify(this.history.setup)) return this.begin(run, at);
+    if (moves.join(" ") !== this.history.moves.join(" ")) this.history.replace(moves, at);
+    await this.go(at);
+  }
+
   // Make a step earlier or later; whether that was possible.
   private async reorder(at: number, to: number): Promise<boolean> {
     try {
       const view = await this.engine.ask<View>({ do: "move", run: this.history.run, at, to });
-      this.history.at -= 1; // so that the run as it was is kept as a branch
       this.history.replace(view.run.moves);
       await this.refresh();
       if (view.dropped?.length) this.say(`No longer possible, and left out: ${view.dropped.join("; ")}`);
@@ -161,9 +175,11 @@ class Lab {
   }
 
   private async edited(source: string | null): Promise<void> {
-    const { source: _, ...setup } = this.history.setup;
+    const before = this.history;
+    const { source: _, ...setup } = before.setup;
     const next = new History(source === null ? setup : { ...setup, source });
     await this.engine.ask<View>({ do: "play", run: next.run }); // raises, if the edit is wrong
+    if (this.history !== before) return; // the user went elsewhere
     this.history = next;
     this.head.show(this.history.setup, this.description);
     await this.refresh();

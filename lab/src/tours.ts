@@ -6,7 +6,7 @@ import type { Catalogue, Challenge, Run, Story } from "./protocol.ts";
 
 export interface Guide {
   start(run: Run, at: number): Promise<void>; // play it, in the tab for that
-  go(at: number): Promise<void>;
+  go(run: Run, at: number): Promise<void>;
   say(error: unknown): void;
 }
 
@@ -76,12 +76,13 @@ export class Tours {
   }
 
   private async turn(by: number): Promise<void> {
-    const stop = this.story?.stops[this.stop + by];
-    if (!stop) return;
+    const story = this.story;
+    const stop = story?.stops[this.stop + by];
+    if (!story || !stop) return;
     this.stop += by;
     // What a stop says is about the steps that follow it: they are shown with it.
-    const next = this.story?.stops[this.stop + 1];
-    await this.guide.go(next ? next.at : stop.at);
+    const next = story.stops[this.stop + 1];
+    await this.guide.go(story.run, next ? next.at : stop.at);
     this.showStop();
   }
 

@@ -43,6 +43,14 @@ test("another move leaves a branch, to which one can return", () => {
   assert.deepEqual(history.branches, [["r1", "r2"]]);
 });
 
+test("a run that takes the place of another leaves it as a branch", () => {
+  const history = played("r1", "d1", "d2");
+  history.replace(["r1", "d2", "d1"]);
+  assert.deepEqual([history.at, history.branches], [3, [["r1", "d1", "d2"]]]);
+  history.replace(["r1", "d2", "d1", "r2"]);
+  assert.equal(history.branches.length, 1, "it goes on");
+});
+
 test("a branch is kept once, and the oldest are forgotten", () => {
   const history = played("r1", "d1");
   for (const move of ["r2", "d1", "r2", "d1"]) {

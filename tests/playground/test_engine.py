@@ -233,6 +233,20 @@ def test_an_algorithm_that_holds_shows_no_circle(name: str) -> None:
     assert [circle for *_, circle, _ in stepping(trace)["waits"] if circle] == []
 
 
+@pytest.mark.parametrize("name", ["token-ring", "mueller-priority", "chaudhuri-edward"])
+def test_what_has_changed_since_the_last_step_adds_up_to_what_is(name: str) -> None:
+    whole = random_run(name, seed=1, steps=30)
+    again = Run(whole.setup)
+    for move in whole.moves:
+        again.play(move)
+        edges: dict[tuple[int, int], str] = {}
+        for _, begun, over, *_ in stepping(again.trace)["waits"]:
+            edges = {key: why for key, why in edges.items() if key not in over}
+            edges |= {(a, b): why for a, b, why in begun}
+        now = relations(again)["waits"]
+        assert edges == {(w["from"], w["to"]): w["why"] for w in now}
+
+
 # Stories, challenges, simulated runs
 
 
@@ -252,7 +266,11 @@ def test_challenges_are_judged() -> None:
     assert ask(do="judge", challenge="next", choice=3)["solved"]
     assert not ask(do="judge", challenge="next", choice=1)["solved"]
     begun = CHALLENGES["deadlock"].setup.as_json() | {"moves": ["r1"]}
-    assert ask(do="judge", challenge="deadlock", run=begun) == {"solved": False, "text": ""}
+    for run in (begun, {**MAEKAWA, "algorithm": "maekawa", "moves": SHORTEST[:2]}, RA):
+        found = ask(do="judge", challenge="deadlock", run=run)
+        assert found == {"solved": False, "text": ""}
+    edit = {**MAEKAWA, "source": source_of("maekawa-1985"), "moves": SHORTEST}
+    assert not ask(do="judge", challenge="deadlock", run=edit)["solved"]
 
 
 def test_the_starvation_that_is_asked_for_is_possible() -> None:
@@ -282,6 +300,21 @@ def test_a_simulated_run_counts_as_it_goes() -> None:
     assert (found["messages"][-1], found["entries"][-1]) == (20, 5)
     assert found["formula"] == "2(N−1)"
     assert found["places"] == sorted(found["places"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"seed": ""}, "invalid seed: use a number"),
+        ({"hold": "long"}, "invalid hold: use a number"),
+        ({"hold": "nan"}, "invalid hold nan: use 0 or more"),
+        ({"entries": "500"}, "invalid entries 500: use 1 to 200"),
+    ],
+)
+def test_a_simulated_run_that_is_not_one_is_one_line(
+    asked: dict[str, object], words: str
+) -> None:
+    assert refused(do="watch", **RA, **asked)["text"] == words
 
 
 def test_a_simulated_run_may_be_too_long_to_draw() -> None:

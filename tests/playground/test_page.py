@@ -8,11 +8,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from handbook import lab
+from handbook.__main__ import has_lab
 
 from peerlock.algorithms.index import INDEX
+from peerlock.lab.serve import Lab
 from peerlock.playground import answer
 from peerlock.playground.run import Run
 from tests.support.playing import random_run
@@ -24,7 +27,8 @@ needs_npm = pytest.mark.skipif(
     not INSTALLED, reason="node or the packages of lab/ are not installed: make lab"
 )
 needs_page = pytest.mark.skipif(
-    not (lab.SITE / "index.html").exists(), reason="the page is not built: make lab"
+    not all((page / "index.html").exists() for page in (lab.SITE, lab.PAGE)),
+    reason="the page is not built: make lab",
 )
 needs_browser = pytest.mark.skipif(
     not any(map(shutil.which, CHROMIUM)), reason="Chromium is not installed"
@@ -66,8 +70,34 @@ def test_every_algorithm_gives_the_same_bytes_in_the_browsers_python(
 @needs_page
 @needs_browser
 def test_the_page_in_a_real_browser() -> None:
+    in_chromium()
+
+
+@pytest.mark.slow
+@needs_npm
+@needs_page
+@needs_browser
+def test_the_page_of_peerlock_lab_in_a_real_browser() -> None:
+    with Lab(0) as server:
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            in_chromium(LAB=server.address)
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+def in_chromium(**more: str) -> None:
     command = ["node", "--test", "--test-reporter=tap", "test/browser.mjs"]
-    done = subprocess.run(command, cwd=lab.LAB, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command,
+        cwd=lab.LAB,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        env={**os.environ, **more},
+    )
     lines = done.stdout.splitlines()
     print(*(line for line in lines if "ready after" in line), sep="\n")  # how it starts
     assert done.returncode == 0, "\n".join(n for n in lines if n.startswith("not ok"))
@@ -91,6 +121,25 @@ def test_the_lock_file_names_no_registry() -> None:
     locked = (lab.LAB / "package-lock.json").read_text()
     assert '"resolved"' not in locked
     assert "integrity" in locked
+
+
+@pytest.mark.parametrize("npm", [None, "echo no network >&2; exit 1"])
+def test_a_site_without_npm_has_no_lab_and_a_line_says_so(
+    npm: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(lab, "LAB", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "package-lock.json").write_text("{}")
+    for name in ("npm", "node") if npm else ():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{npm}\n")
+        (tmp_path / name).chmod(0o755)
+    why = "`npm ci` failed: no network" if npm else "npm is not installed"
+
+    assert not has_lab()
+    assert capsys.readouterr().out == f"the site has no lab: {why}\n"
 
 
 def test_the_browser_gets_pure_layers_alone() -> None:

@@ -17,7 +17,7 @@ from peerlock.core.errors import UsageError
 from peerlock.playground.edits import EditError, line_of, name_of, told
 from peerlock.playground.moves import actions_in, of_actions
 from peerlock.playground.run import Run
-from peerlock.playground.setup import Setup, setup
+from peerlock.playground.setup import Setup, number, setup
 
 STATES = 400_000
 Progress = Callable[[dict[str, Any]], None]
@@ -35,7 +35,7 @@ def checked(found: Any, progress: Progress) -> dict[str, Any]:
     def report(coverage: Coverage) -> None:
         tell(**coverage._asdict())
 
-    limits = Limits(_number(found, "states", STATES), stop=report)
+    limits = Limits(number(found, "states", STATES), stop=report)
     try:
         verdict = check(searched, limits, phase=lambda name: tell(phase=name), large=None)
     except (UsageError, MemoryError):
@@ -52,9 +52,9 @@ def model_of(made: Setup, found: Any) -> Model:
     entry, card = made.entry, card_network(made.entry)
     network = Network(
         entry.fifo,
-        _number(found, "losses", card.losses),
-        _number(found, "duplications", 0),
-        _number(found, "crashes", card.crashes),
+        number(found, "losses", card.losses),
+        number(found, "duplications", 0),
+        number(found, "crashes", card.crashes),
         card.returns,
     )
     name = made.algorithm if made.source is None else name_of(made.algorithm)
@@ -79,16 +79,6 @@ def _requests(text: Any) -> int | tuple[int, ...] | None:
     except ValueError:
         raise UsageError(f"invalid requests {text!r}: use 1, 1,2,0 or endless") from None
     return counts[0] if len(counts) == 1 else counts
-
-
-def _number(found: Any, name: str, default: int) -> int:
-    try:
-        value = int(found.get(name, default))
-    except (TypeError, ValueError):
-        raise UsageError(f"invalid {name}: use a number") from None
-    if value < 0:
-        raise UsageError(f"invalid {name} {value}: use 0 or more")
-    return value
 
 
 def in_words(verdict: Verdict) -> dict[str, Any]:

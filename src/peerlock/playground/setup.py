@@ -106,6 +106,17 @@ def _validate(made: Setup) -> None:
         raise UsageError(str(error)) from None
 
 
+def number(found: Any, name: str, default: float, kind: type = int) -> Any:
+    """What a request says of it; raises UsageError unless that is 0 or more."""
+    try:
+        value = kind(found.get(name, default))
+    except (TypeError, ValueError):
+        raise UsageError(f"invalid {name}: use a number") from None
+    if not value >= 0:
+        raise UsageError(f"invalid {name} {value}: use 0 or more")
+    return value
+
+
 def given(text: str, nodes: int) -> QuorumSystem:
     try:
         sets = tuple(

@@ -180,9 +180,7 @@ def judged(found: Any) -> dict[str, Any]:
         )
         return {"solved": solved, "text": words}
     played = run(found["run"])
-    asked = challenge.setup
-    same = (played.setup.algorithm, played.setup.nodes) == (asked.algorithm, asked.nodes)
-    solved = same and played.setup.source is None and challenge.judge(played)
+    solved = played.setup == challenge.setup and challenge.judge(played)
     steps = len(played.moves)
     return {"solved": solved, "text": f"solved in {steps} steps" if solved else ""}
 

@@ -10,7 +10,7 @@ from peerlock.core.errors import UsageError
 from peerlock.playground import moves as words_of
 from peerlock.playground.edits import name_of
 from peerlock.playground.run import Run, moves_in
-from peerlock.playground.setup import Setup, setup
+from peerlock.playground.setup import Setup, number, setup
 from peerlock.simulator.latency import parse_latency
 from peerlock.simulator.load import Load, Schedule, parse_load
 from peerlock.simulator.network import Network
@@ -27,7 +27,7 @@ MOST_STEPS = 4000
 
 def watched(found: Any) -> dict[str, Any]:
     made = setup(found)
-    entries = int(found.get("entries", 12))
+    entries = number(found, "entries", 12)
     if not 1 <= entries <= MOST_ENTRIES:
         raise UsageError(f"invalid entries {entries}: use 1 to {MOST_ENTRIES}")
     return played(made, found, parse_load(str(found.get("load", "heavy"))), entries)
@@ -55,8 +55,8 @@ def simulated(made: Setup, found: Any, load: Load, entries: int) -> tuple[Trace,
         entries=entries,
         load=load,
         network=Network(latency, fifo=entry.fifo),
-        hold=float(found.get("hold", 1.0)),
-        seed=int(found.get("seed", 1)),
+        hold=number(found, "hold", 1.0, float),
+        seed=number(found, "seed", 1),
         **made.chosen,
     )
     trace = empty_trace(scenario)
@@ -93,9 +93,9 @@ def beside(found: Any) -> dict[str, Any]:
 
 
 def _same_requests(found: Any, left: Setup, right: Setup) -> dict[str, Any]:
-    rng = Random(int(found.get("seed", 1)))
+    rng = Random(number(found, "seed", 1))
     nodes = min(left.nodes, right.nodes)
-    count = min(int(found.get("entries", 8)), 40)
+    count = min(number(found, "entries", 8), 40)
     load = Schedule(
         tuple(
             (round(1.5 * k + rng.random(), 2), rng.randint(1, nodes)) for k in range(count)
@@ -133,7 +133,7 @@ def _same_moves(found: Any, left: Setup, right: Setup) -> dict[str, Any]:
         None,
         None,
     )
-    for number, move in enumerate(moves_in(found), start=1):
+    for nth, move in enumerate(moves_in(found), start=1):
         letter = None
         if move[0] in "dxu":
             letter = words_of.letter_of(one.cluster, int(move[1:]))
@@ -144,11 +144,11 @@ def _same_moves(found: Any, left: Setup, right: Setup) -> dict[str, Any]:
         try:
             other.play(_renamed(other, move, letter))
         except UsageError as error:
-            words = f"step {number}, {one.told[-1]}: not possible on the right, {error}"
+            words = f"step {nth}, {one.told[-1]}: not possible on the right, {error}"
             difference = words, begun[0], max(0, begun[1] - 1)
             continue
         if _done(one, begun[0]) != _done(other, begun[1]):
-            words = f"step {number}, {one.told[-1]}: what follows differs"
+            words = f"step {nth}, {one.told[-1]}: what follows differs"
             difference = words, begun[0], begun[1]
     pages = [
         drawn(run.trace)

@@ -60,6 +60,7 @@ class WaitScene:
     waiting: set[NodeId] = field(default_factory=set)
     under_way: dict[int | None, Step] = field(default_factory=dict)  # sends, by flight
     carried: dict[int | None, Step] = field(default_factory=dict)  # those of tokens
+    whereabouts: tuple[list[NodeId], list[int | None]] = ([], [])  # of tokens, a move ago
     between: Counter[tuple[NodeId, NodeId]] = field(default_factory=Counter)
     asked: dict[NodeId, dict[NodeId, str]] = field(default_factory=dict)
     questions: set[str] = field(default_factory=set)  # what nodes send as they request
@@ -166,6 +167,9 @@ def concerned(scene: WaitScene, moved: set[NodeId]) -> Iterable[NodeId]:
     found = kind(scene.peers[1])
     if found == "quorums":
         return [i for i, p in scene.peers.items() if moved & {i, *quorum(p)}]
+    if found == "token":
+        before, scene.whereabouts = scene.whereabouts, ([*tokens(scene)], [*scene.carried])
+        return moved if scene.whereabouts == before else scene.peers
     return moved if found == "answers" else scene.peers
 
 
@@ -219,8 +223,8 @@ def owed(scene: WaitScene) -> Iterator[Owed]:
 
 def tokens(scene: WaitScene) -> Iterator[NodeId]:
     """The nodes that have a token, as their fields say."""
-    names = _token_fields(type(scene.peers[1]))
-    is_tree = kind(scene.peers[1]) == "tree"
+    any_peer: Peer = scene.peers[1]
+    names, is_tree = _token_fields(type(any_peer)), kind(any_peer) == "tree"
     for i, peer in scene.alive():
         values = [getattr(peer, name) for name in names]
         held = any(value is not None and value is not False for value in values)
