@@ -113,10 +113,10 @@ def test_a_long_poll_is_answered_when_the_lock_is_there(
 ) -> None:
     async def talk(there: Served) -> None:
         async with there.client() as one, there.client() as other:
-            first, second = await one.session(), await other.session()
+            first, second = await one.session(), await other.session(ttl=3600)
             await one.ask("PUT", f"{first}/locks/x")
             assert (await other.ask("PUT", f"{second}/locks/x", {"wait": 0}))[0] == 202
-            other.send("GET", f"{second}/locks/x?wait=5")
+            other.send("GET", f"{second}/locks/x?wait=1800")  # longer than the test
             await one.ask("DELETE", f"{first}/locks/x")
             status, held = await other.answer()
             assert (status, held["state"]) == (200, "held")
@@ -322,6 +322,8 @@ def test_a_poll_is_answered_while_its_session_lives(on_tcp: Callable[[Talk], Non
             mine = await client.session(ttl=2)
             status, told = await client.ask("PUT", f"{mine}/locks/x", {"wait": 60})
             assert (status, told["state"]) == (202, "waiting")
+            assert there.ports.api is not None
+            assert there.ports.api._polls == {}
 
     on_tcp(talk)
 
