@@ -108,18 +108,31 @@ def test_members_hear_of_a_request_and_of_a_release_at_once(
     asyncio.run(main())
 
 
-def test_a_long_poll_is_answered_when_the_lock_is_there(
-    on_unix: Callable[[Talk], None],
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("ending", ["held", "dropped", "session"])
+def test_a_long_poll_is_answered_when_its_claim_changes(
+    on_unix: Callable[[Talk], None], ending: str, late: bool
 ) -> None:
+    """Also if that happens right after the request has come, before its task has begun."""
+
     async def talk(there: Served) -> None:
         async with there.client() as one, there.client() as other:
-            first, second = await one.session(), await other.session(ttl=3600)
+            assert there.ports.api is not None
+            first, second = await one.session(), await one.session(ttl=3600)
             await one.ask("PUT", f"{first}/locks/x")
             assert (await other.ask("PUT", f"{second}/locks/x", {"wait": 0}))[0] == 202
             other.send("GET", f"{second}/locks/x?wait=1800")  # longer than the test
-            await one.ask("DELETE", f"{first}/locks/x")
-            status, held = await other.answer()
-            assert (status, held["state"]) == (200, "held")
+            while late and not there.ports.api._polls:
+                await asyncio.sleep(0)
+            changes = {
+                "held": f"{first}/locks/x",
+                "dropped": f"{second}/locks/x",
+                "session": second,
+            }
+            await one.ask("DELETE", changes[ending])
+            status, told = await other.answer()
+            assert status == (200 if ending == "held" else 404), told
+            assert there.ports.api._polls == {}
 
     on_unix(talk)
 
