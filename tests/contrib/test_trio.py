@@ -143,9 +143,8 @@ def test_a_lock_that_is_lost_before_its_task_wakes(cluster: str) -> None:
             group.start_soon(wait, node)
             await trio.testing.wait_all_tasks_blocked()
             grant.release()
-            until(
-                lambda: bool(node._node.host.node.locks["x"].holders)
-            )  # no task runs meanwhile
+            pure = node._node.host.node
+            until(lambda: bool(pure.locks["x"].holders))  # no task runs meanwhile
             stumble(node)
 
     trio.run(main)
