@@ -210,6 +210,25 @@ def test_a_reentrant_lock_of_a_task(cluster: str) -> None:
     asyncio.run(main())
 
 
+def test_each_level_of_a_task_learns_of_a_loss(cluster: str) -> None:
+    async def inside(node: peerlock.LockNode, lock: peerlock.Lock) -> None:
+        async with lock:
+            node.host.step(node.host.presence.stumbled, "for the test")
+
+    async def outside(node: peerlock.LockNode, lock: peerlock.Lock) -> None:
+        async with lock as grant:
+            with pytest.raises(peerlock.Lost):
+                await inside(node, lock)
+            assert grant.is_lost
+
+    async def main() -> None:
+        async with peerlock.join(cluster) as node:
+            with pytest.raises(peerlock.Lost):
+                await outside(node, node.lock("x", reentrant=True))
+
+    asyncio.run(main())
+
+
 # Decorators
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import peerlock
-from tests.support.threads import users
+from tests.support.threads import until, users
 
 trio = pytest.importorskip("trio", reason="trio is not installed")
 pytest.importorskip("trio.testing")
@@ -14,6 +14,11 @@ anyio = pytest.importorskip("anyio", reason="anyio is not installed")
 from peerlock.contrib.trio import join  # noqa: E402
 
 nursery = trio.open_nursery
+
+
+def stumble(node: Any) -> None:
+    host = node._node.host
+    host.step(host.presence.stumbled, "for the test")
 
 
 def test_tasks_of_two_nodes_take_turns(cluster: str) -> None:
@@ -96,12 +101,71 @@ def test_a_loss_is_told(cluster: str) -> None:
         async with join(cluster) as node:
             lock = node.lock("x")
             grant = await lock.acquire()
-            lost, host = grant.lost, node._node.host
-            host.step(host.presence.stumbled, "for the test")
+            lost = grant.lost
+            stumble(node)
             with trio.fail_after(10):
                 await lost.wait()
             with pytest.raises(peerlock.Lost):
                 lock.release()
+
+    trio.run(main)
+
+
+def test_a_block_whose_lock_was_lost_says_so(cluster: str) -> None:
+    """Unless it has an error of its own."""
+
+    async def fail(node: Any) -> None:
+        async with node.lock("y"):
+            stumble(node)
+            raise ZeroDivisionError
+
+    async def work(node: Any) -> None:
+        async with node.lock("x"):
+            with pytest.raises(ZeroDivisionError):
+                await fail(node)
+
+    async def main() -> None:
+        async with join(cluster) as node:
+            with pytest.raises(peerlock.Lost):
+                await work(node)
+
+    trio.run(main)
+
+
+def test_a_lock_that_is_lost_before_its_task_wakes(cluster: str) -> None:
+    async def wait(node: Any) -> None:
+        with pytest.raises(peerlock.Lost, match="as soon as it was granted"):
+            await node.lock("x").acquire()
+
+    async def main() -> None:
+        async with join(cluster) as node, join(cluster) as other, nursery() as group:
+            grant = await other.lock("x").acquire()
+            group.start_soon(wait, node)
+            await trio.testing.wait_all_tasks_blocked()
+            grant.release()
+            pure = node._node.host.node
+            until(lambda: bool(pure.locks["x"].holders))  # no task runs meanwhile
+            stumble(node)
+
+    trio.run(main)
+
+
+def test_every_acquire_is_a_checkpoint(cluster: str) -> None:
+    """Also of a lock that is here and free."""
+
+    async def main() -> None:
+        async with join(cluster) as node:
+            lock = node.lock("x")
+            async with lock:
+                pass
+            with trio.testing.assert_checkpoints():
+                await lock.acquire()
+            lock.release()
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await lock.acquire()
+            assert scope.cancelled_caught
+            assert not lock.locked()
 
     trio.run(main)
 

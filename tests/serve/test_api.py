@@ -108,18 +108,31 @@ def test_members_hear_of_a_request_and_of_a_release_at_once(
     asyncio.run(main())
 
 
-def test_a_long_poll_is_answered_when_the_lock_is_there(
-    on_unix: Callable[[Talk], None],
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("ending", ["held", "dropped", "session"])
+def test_a_long_poll_is_answered_when_its_claim_changes(
+    on_unix: Callable[[Talk], None], ending: str, late: bool
 ) -> None:
+    """Also if that happens right after the request has come, before its task has begun."""
+
     async def talk(there: Served) -> None:
         async with there.client() as one, there.client() as other:
-            first, second = await one.session(), await other.session()
+            assert there.ports.api is not None
+            first, second = await one.session(), await one.session(ttl=3600)
             await one.ask("PUT", f"{first}/locks/x")
             assert (await other.ask("PUT", f"{second}/locks/x", {"wait": 0}))[0] == 202
-            other.send("GET", f"{second}/locks/x?wait=5")
-            await one.ask("DELETE", f"{first}/locks/x")
-            status, held = await other.answer()
-            assert (status, held["state"]) == (200, "held")
+            other.send("GET", f"{second}/locks/x?wait=1800")  # longer than the test
+            while late and not there.ports.api._polls:
+                await asyncio.sleep(0)
+            changes = {
+                "held": f"{first}/locks/x",
+                "dropped": f"{second}/locks/x",
+                "session": second,
+            }
+            await one.ask("DELETE", changes[ending])
+            status, told = await other.answer()
+            assert status == (200 if ending == "held" else 404), told
+            assert there.ports.api._polls == {}
 
     on_unix(talk)
 
@@ -322,6 +335,8 @@ def test_a_poll_is_answered_while_its_session_lives(on_tcp: Callable[[Talk], Non
             mine = await client.session(ttl=2)
             status, told = await client.ask("PUT", f"{mine}/locks/x", {"wait": 60})
             assert (status, told["state"]) == (202, "waiting")
+            assert there.ports.api is not None
+            assert there.ports.api._polls == {}
 
     on_tcp(talk)
 

@@ -134,7 +134,11 @@ def test_what_is_not_let_in_is_answered_and_closed(sent: bytes, status: bytes) -
     run(talk)
 
 
-def test_a_flood_of_strangers_replaces_strangers_and_nobody_else() -> None:
+def test_a_flood_of_strangers_replaces_strangers_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "PATIENCE", 3600.0)  # nobody goes for another reason
+
     async def talk(desk: Desk, client: Callable[[], Client]) -> None:
         async with client() as known:
             await known.ask("GET", "/")
@@ -163,10 +167,10 @@ def test_half_a_request_and_public_pages_make_nobody_known(path: str) -> None:
                 f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Key: x\r\nContent-Length: {length}"
             )
             one.writer.write(head.encode() + b"\r\n\r\n")
-        assert await flood[0].reader.read() is not None
-        assert not desk.server.known
         async with client() as newest:
             assert await newest.ask("GET", "/") == (200, "hello")
+            assert len(desk.server.known) == 1
+            assert (desk.asked > 1) == (path == "/public")
         for one in flood:
             await one.__aexit__()
 
@@ -193,6 +197,17 @@ def test_known_connections_are_limited_and_the_idle_ones_go_first() -> None:
         assert [await one.answer() for one in (many[0], many[2])] == [(200, "at last")] * 2
         for one in many:
             await one.__aexit__()
+
+    run(talk, most=2)
+
+
+def test_of_the_idle_ones_the_one_that_asked_longest_ago_goes() -> None:
+    async def talk(desk: Desk, client: Callable[[], Client]) -> None:
+        async with client() as one, client() as two, client() as late:
+            for asking in (one, two, one, late):
+                assert await asking.ask("GET", "/") == (200, "hello")
+            assert await two.has_ended()
+            assert await one.ask("GET", "/") == (200, "hello")
 
     run(talk, most=2)
 

@@ -236,6 +236,13 @@ class Api:
         return self._answer_later(claim, wait)
 
     async def _answer_later(self, claim: Claim, wait: float) -> Response:
+        if is_pending(claim):  # still, now that this task has begun
+            await self._until_woken(claim, wait)
+        if not is_known(claim):
+            return complaint(404, "this claim, or its session, has ended meanwhile")
+        return shown(STATUS[claim.phase], of_claim(claim))
+
+    async def _until_woken(self, claim: Claim, wait: float) -> None:
         settled = asyncio.get_running_loop().create_future()
         waiting = self._polls.setdefault(claim, set())
         waiting.add(settled)
@@ -245,9 +252,6 @@ class Api:
             waiting.discard(settled)
             if not waiting and self._polls.get(claim) is waiting:
                 del self._polls[claim]
-        if claim.session.ended or claim.session.claims.get(claim.key) is not claim:
-            return complaint(404, "this claim, or its session, has ended meanwhile")
-        return shown(STATUS[claim.phase], of_claim(claim))
 
     def _wake(self, claim: Claim) -> None:
         for settled in self._polls.pop(claim, ()):
@@ -319,6 +323,15 @@ def is_local(visitor: Visitor) -> bool:
     assert visitor.transport is not None
     peer = visitor.transport.get_extra_info("socket")
     return bool(peer.family == socket.AF_UNIX)
+
+
+def is_known(claim: Claim) -> bool:
+    """Otherwise it was dropped, or its session has ended."""
+    return claim.session.claims.get(claim.key) is claim
+
+
+def is_pending(claim: Claim) -> bool:
+    return is_known(claim) and not claim.is_settled
 
 
 def seconds(text: str) -> float:
