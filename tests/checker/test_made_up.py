@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from itertools import permutations
+from operator import itemgetter
 
 import pytest
 
@@ -140,7 +141,7 @@ def least_image(search: Search, number: int) -> str:
         found = []
         for node in inverse(renaming):
             renamed = [(renaming[a.sender - 1], a.knows, a.message) for a in inboxes[node]]
-            renamed.sort(key=(lambda letter: letter[:1]) if fifo else None)
+            renamed.sort(key=itemgetter(0) if fifo else None)
             found.append((locals_[node], at[node][1], renamed))
         return found
 
