@@ -141,7 +141,10 @@ def least_image(search: Search, number: int) -> str:
         found = []
         for node in inverse(renaming):
             renamed = [(renaming[a.sender - 1], a.knows, a.message) for a in inboxes[node]]
-            renamed.sort(key=itemgetter(0) if fifo else None)
+            if fifo:
+                renamed.sort(key=itemgetter(0))
+            else:
+                renamed.sort()
             found.append((locals_[node], at[node][1], renamed))
         return found
 
