@@ -137,7 +137,7 @@ def least_image(search: Search, number: int) -> str:
     ]
     fifo = search.model.network.fifo
 
-    def image(renaming: tuple[int, ...]) -> list[tuple[object, ...]]:
+    def image(renaming: tuple[int, ...]) -> object:
         found = []
         for node in inverse(renaming):
             renamed = [(renaming[a.sender - 1], a.knows, a.message) for a in inboxes[node]]
