@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -56,6 +57,24 @@ def test_states_take_as_many_words_as_they_need(
     search.run(Limits())
     assert search.coverage == (2935, 9182, 18)
     assert search.layout.words > 1
+
+
+def test_states_that_are_packed_anew_are_not_kept_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are most of what a large search keeps."""
+    monkeypatch.setattr(layout, "BITS", 16)
+    packed, left = ArraySearch._pack_anew, list[object]()
+
+    def pack_anew(search: ArraySearch) -> None:
+        before = [ref(word.base) for word in search.seen.keys]
+        packed(search)
+        left.extend(array() for array in before)
+
+    monkeypatch.setattr(ArraySearch, "_pack_anew", pack_anew)
+    ArraySearch(model("ricart-agrawala", 3, 1)).run(Limits())
+    assert left
+    assert not any(array is not None for array in left)
 
 
 SLOW = "suzuki-kasami-lifo"  # which test_museum has

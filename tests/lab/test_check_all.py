@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from multiprocessing import Process, get_context
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_a_search_that_is_killed_ends_all_of_it(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def searching() -> Iterator[tuple[Process, int]]:
+def searching() -> Iterator[tuple[BaseProcess, int]]:
     """A worker in the middle of a search, and the process that searches."""
     worker = get_context("fork").Process(target=search, args=(ENDLESS,))
     worker.start()
@@ -120,7 +121,7 @@ def searching() -> Iterator[tuple[Process, int]]:
     listed = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
     eventually(lambda: bool(listed.read_text()))
     pid = int(listed.read_text())
-    yield worker, pid  # type: ignore[misc]
+    yield worker, pid
     worker.kill()
     worker.join()
     with suppress(ProcessLookupError):
@@ -128,7 +129,7 @@ def searching() -> Iterator[tuple[Process, int]]:
 
 
 def test_a_worker_that_is_killed_takes_its_search_along(
-    searching: tuple[Process, int],
+    searching: tuple[BaseProcess, int],
 ) -> None:
     worker, pid = searching
     arguments = Path(f"/proc/{pid}/cmdline")

@@ -9,6 +9,7 @@ states have an end.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -32,6 +33,11 @@ class Count:
     """A message that is only counted: it commutes with much."""
 
 
+@dataclass(frozen=True)
+class Ask:
+    """A message that is answered at once: it nearly commutes with much."""
+
+
 class Kind(NamedTuple):
     """How the algorithms of a seed are made up."""
 
@@ -42,6 +48,9 @@ class Kind(NamedTuple):
     timers: bool
     alarm: bool  # a node that waits enters some time, or is called again and again
     failing: float  # how often an input fails
+    every: int  # how many counted messages make a difference; 1: none does
+    telling: bool  # does an answer say what the node does?
+    calm: bool  # words are only remembered, so that much commutes; but what is asked?
 
 
 class Reaction(NamedTuple):
@@ -74,7 +83,7 @@ def reaction(seed: int, kind: Kind, *given: object) -> Reaction:
 
 @dataclass(eq=False)
 class MadeUp(Peer):
-    messages = (Word, Count)
+    messages = (Word, Count, Ask)
     seed: int = fixed(default=0, kw_only=True)
     kind: Kind = fixed(default=None, kw_only=True)
 
@@ -83,6 +92,7 @@ class MadeUp(Peer):
     may_send: int = fixed(default=0, kw_only=True)
     sent: int = 0
     counted: int = 0
+    inputs: int = 0  # of a calm one, so that no step leads back
 
     def start(self) -> None:
         self._react("start")
@@ -101,6 +111,7 @@ class MadeUp(Peer):
         self._react("release")
 
     def timer(self, name: str) -> None:
+        self.inputs += self.kind.calm
         if name == "t":
             self._react("timer")
         elif self.phase == WAITING and self.sent < self.may_send + self.seed % 3:
@@ -108,16 +119,28 @@ class MadeUp(Peer):
         elif self.phase == WAITING:
             self.set_timer("alarm", 1.0)  # for ever
 
+    def receive(self, sender: NodeId, message: Any) -> None:
+        self.inputs += self.kind.calm
+        super().receive(sender, message)
+
     def receive_word(self, sender: NodeId, message: Word) -> None:
-        self._react("word", message.value, sender=sender)
+        if not self.kind.calm:
+            self._react("word", message.value, sender=sender)
+        elif self.kind.every == 1:
+            self.state = max(self.state, message.value)
+        else:
+            self.state = message.value
 
     def receive_count(self, sender: NodeId, message: Count) -> None:
         self.counted += 1
 
+    def receive_ask(self, sender: NodeId, message: Ask) -> None:
+        self.send(sender, Word(self.phase) if self.kind.telling else Count())
+
     def _react(self, *what: object, sender: NodeId = 0) -> None:
         name = 0 if self.kind.alike else self.me
         said = bool(sender) if self.kind.alike else sender
-        given = (name, said, *what, self.state, self.phase, self.counted > 1)
+        given = (name, said, *what, self.state, self.phase, self.counted % self.kind.every)
         found = reaction(self.seed, self.kind, *given)
         if found.fails is not None and self.phase != IDLE:
             raise found.fails("made up")
@@ -165,6 +188,9 @@ def made_up(seed: int) -> Model:
         timers=chance.random() < 0.3,
         alarm=chance.random() < 0.5,
         failing=chance.choice([0.0, 0.0, 0.1]),
+        every=chance.choice([1, 1, 2]),
+        telling=chance.random() < 0.5,
+        calm=False,
     )
     nodes = chance.choice([2, 2, 3])
     requests = tuple(chance.choice([1, 1, 2]) for _ in range(nodes))
@@ -181,11 +207,9 @@ def made_up(seed: int) -> Model:
     ]
     rule = chance.choice(rules)
     medium = chance.random() < 0.1 and not any(faults)
-    members = tuple(range(1, nodes + 1))
-    may_send = chance.choice([1, 2, 3])
     return Model(
         name=f"made-up-{seed}",
-        make=lambda me: MadeUp(me, members, seed=seed, kind=kind, may_send=may_send),
+        make=maker(seed, kind, nodes, may_send=chance.choice([1, 2, 3])),
         nodes=nodes,
         requests=None if chance.random() < 0.15 else requests,
         network=Network(fifo, *faults, returns=chance.random() < 0.5),
@@ -194,3 +218,35 @@ def made_up(seed: int) -> Model:
         medium=medium,
         outlasting=("t",) if chance.random() < 0.5 else (),
     )
+
+
+def calm(seed: int) -> Model:
+    """One in which many deliveries commute, or nearly do."""
+    chance = random.Random(seed)
+    nodes = chance.choice([2, 2, 3])
+    kind = Kind(
+        alike=chance.random() < 0.4,
+        values=chance.choice([1, 2]),
+        states=chance.choice([1, 2]),
+        eager=chance.choice([0.0, 0.5, 0.9]),
+        timers=False,
+        alarm=True,
+        failing=0.0,
+        every=chance.choice([1, 1, 2]),
+        telling=chance.random() < 0.5,
+        calm=True,
+    )
+    return Model(
+        name=f"calm-{seed}",
+        make=maker(seed, kind, nodes, may_send=chance.choice([2, 3])),
+        nodes=nodes,
+        requests=tuple(chance.choice([1, 1, 2]) for _ in range(nodes)),
+        network=Network(fifo=chance.random() < 0.5),
+        rule=Permits(nodes - (chance.random() < 0.3)),
+        fences=chance.random() < 0.2,
+    )
+
+
+def maker(seed: int, kind: Kind, nodes: int, may_send: int) -> Callable[[NodeId], Peer]:
+    members = tuple(range(1, nodes + 1))
+    return lambda me: MadeUp(me, members, seed=seed, kind=kind, may_send=may_send)

@@ -130,6 +130,11 @@ class ArraySearch(Exploration):
     # All states of a chunk
 
     def _expand(self, begin: int, end: int) -> None:
+        while not self._expanded(begin, end):
+            self._pack_anew()
+
+    def _expanded(self, begin: int, end: int) -> bool:
+        """False: a field was outgrown, and nothing of this was kept."""
         words = tuple(word[begin:end] for word in self.seen.keys)
         step = Chunk(self, words)
         places = self._places(step)
@@ -137,9 +142,7 @@ class ArraySearch(Exploration):
         if self.layout.fits(self._sizes()):
             following = self._merged(following)
         if not self.layout.fits(self._sizes()):
-            self._pack_anew()
-            self._expand(begin, end)
-            return
+            return False
         self._look_at(step, begin)
         found, fresh = self.seen.number(following)
         sources = np.searchsorted(
@@ -153,6 +156,7 @@ class ArraySearch(Exploration):
             arrows[places] = found
             self.arrows.extend(arrows)
             self.arrow_counts.extend(step.total)
+        return True
 
     def _places(self, step: Chunk) -> Index | slice:
         """Of the arrows those that lead to a state."""
