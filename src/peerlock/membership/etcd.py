@@ -294,7 +294,7 @@ class EtcdEngine:
     def _settled(
         self, snapshot: Snapshot, *, joining: int = 0, leaving: MemberId = 0
     ) -> Change:
-        """Of all who are there, but for one who leaves; or a step towards it."""
+        """Of all present members but one that leaves; or a step towards it."""
         old = snapshot.state
         dead, newcomers = self._at_once(snapshot, joining)
         register = self._begun(snapshot, newcomers).without({*dead, leaving})

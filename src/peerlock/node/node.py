@@ -353,7 +353,7 @@ class Node:
         return snapshots.snapshot(self)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Remember that instead; those who hold and wait are copies of who did then."""
+        """Restore that state; its holders and waiters are copies of those at that time."""
         snapshots.restore(self, state)
 
     # Messages

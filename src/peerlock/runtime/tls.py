@@ -71,7 +71,7 @@ class Context(ssl.SSLContext):
         self.trouble: ClusterError | None = None  # why the files are not used, if so
         self._stamp: Stamp = ()
         self._inner = self._read()
-        harden(self, check_hostname, wants)  # for those who ask this one how strict it is
+        harden(self, check_hostname, wants)  # for code that asks this one how strict it is
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
         return self._newest().wrap_bio(*arguments, **named)
