@@ -85,7 +85,7 @@ LONG = (
     "runtime/test_codec.py::test_well_formed_msgpack_of_another_shape",
     "runtime/test_strangers.py::test_a_member_who_talks_nonsense_crashes_nobody",
     "runtime/test_tcp.py",
-    "serve/test_api.py::test_a_long_poll_is_answered_when_the_lock_is_there",
+    "serve/test_api.py::test_a_long_poll_is_answered_when_its_claim_changes",
     "serve/test_live.py",
     "serve/test_other_languages.py",
     "serve/test_serve.py",

@@ -144,7 +144,7 @@ def worst_case() -> Iterator[Item]:
     for n in (5, 6, 7, 10, 12, 20, 30):
         yield Item(
             SOURCE,
-            "§5.1: the worst case, where n is no square",
+            "§5.1: the worst case, where n is not a square",
             {"n": n, "load": "light", "entries": 12 * n},
             AtMost(6 + 3 * (sqrt(n) - 1)),
             partial(measure.most, Scenario(NAME, n, 12 * n, Light())),
