@@ -27,7 +27,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 # What every event of a run passes through.
 COMPILED = [
     f"peerlock/simulator/{name}.py"
-    for name in ("arrivals", "judge", "simulation", "statistics")
+    for name in ("arrivals", "judge", "load", "network", "simulation", "statistics")
 ]
 
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\((?![a-z]+:|#)([^)]+)\)")
