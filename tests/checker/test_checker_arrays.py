@@ -175,6 +175,26 @@ def test_what_is_measured_needs_room_too() -> None:
     assert "memory" in report.unmeasured
 
 
+def test_states_that_are_packed_anew_need_room_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which is asked for between two chunks; after each, `stop` is called first."""
+    usual = 0
+
+    def stop(_: Coverage) -> None:
+        nonlocal usual
+        usual = 2  # for the arrows, and without them
+
+    def room(_: int) -> str | None:
+        nonlocal usual
+        usual -= 1
+        return None if usual >= 0 else "no room"
+
+    monkeypatch.setattr(layout, "BITS", 20)
+    report = check(model("lamport", 3, 1), Limits(stop=stop, room=room), large=0)
+    assert report.cut == "no room"
+
+
 @pytest.mark.parametrize("large", [None, 0])
 def test_a_search_without_room_is_cut_short_and_says_so(large: int | None) -> None:
     limits = Limits(room=lambda _: "no room")

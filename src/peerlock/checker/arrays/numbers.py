@@ -68,10 +68,15 @@ class Numbers:
     def keys(self) -> Words:
         return tuple(word.values for word in self._keys)
 
+    @property
+    def table_size(self) -> int:
+        """In bytes."""
+        return self._slots.nbytes
+
     def grows_by(self, more: int) -> int:
         """How many bytes more the table takes if this many keys are added."""
         grown = self._bits_for(len(self) + more) > self._bits
-        return self._slots.nbytes * 2 if grown else 0
+        return self.table_size * 2 if grown else 0
 
     def close(self) -> None:
         """Drop the table: no key is looked up any more."""

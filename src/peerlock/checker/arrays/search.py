@@ -45,6 +45,8 @@ class ArraySearch(Exploration):
         self.arrows: Grown | None = Grown(np.uint32)  # None: there was no room for them
         self.arrow_counts = Grown(np.uint16)
         self.graded = True  # each arrow leads one layer deeper
+        self._limits = Limits()
+        self._no_room: str | None = None  # to pack the states anew
         self._transitions = 0
         self._layer_end = 1
         self.layout = Layout([1] * model.nodes, [b + 1 for b in self.budgets])
@@ -63,9 +65,11 @@ class ArraySearch(Exploration):
         return self._transitions
 
     def _crowded(self, limits: Limits) -> str | None:
+        return self._no_room or self._lacks(self.seen.grows_by(ROOM), limits)
+
+    def _lacks(self, more: int, limits: Limits) -> str | None:
         """The arrows are dropped before the search is stopped, if it can do without
         them."""
-        more = self.seen.grows_by(ROOM)
         if self.arrows is not None and self.model.requests and limits.room(more):
             self.arrows = None
             self.arrow_counts = Grown(np.uint16)
@@ -131,6 +135,11 @@ class ArraySearch(Exploration):
 
     def _expand(self, begin: int, end: int) -> None:
         while not self._expanded(begin, end):
+            # Old and new words are there together, but then there is no table.
+            more = self._roomier().words * 8 * self.size - self.seen.table_size
+            self._no_room = self._lacks(max(more, 0), self._limits)
+            if self._no_room:
+                return
             self._pack_anew()
 
     def _expanded(self, begin: int, end: int) -> bool:
@@ -167,7 +176,7 @@ class ArraySearch(Exploration):
         return states
 
     def deepen(self, limits: Limits) -> bool:
-        self._layer_end = self.size
+        self._layer_end, self._limits = self.size, limits
         return super().deepen(limits)
 
     def _look_at(self, step: Chunk, begin: int) -> None:
@@ -183,8 +192,11 @@ class ArraySearch(Exploration):
     def _sizes(self) -> list[int]:
         return [len(tables.numbers) for tables in self.tables]
 
+    def _roomier(self) -> Layout:
+        return Layout(self._sizes(), [b + 1 for b in self.budgets])
+
     def _pack_anew(self) -> None:
-        old, self.layout = self.layout, Layout(self._sizes(), [b + 1 for b in self.budgets])
+        old, self.layout = self.layout, self._roomier()
         before = self.seen.keys
         self.seen = Numbers()  # which frees the table
         words = tuple(np.empty(self.size, np.uint64) for _ in range(self.layout.words))
