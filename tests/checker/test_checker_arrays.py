@@ -12,7 +12,8 @@ import pytest
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.entry import Algorithm
-from peerlock.checker.arrays import layout, memo, numbers
+from peerlock.checker.arrays import graph, layout, memo, numbers
+from peerlock.checker.arrays.columns import Index, Ints
 from peerlock.checker.arrays.numbers import Numbers
 from peerlock.checker.arrays.search import ArraySearch
 from peerlock.checker.check import MEASURING, check
@@ -193,6 +194,24 @@ def test_states_that_are_packed_anew_need_room_too(
     monkeypatch.setattr(layout, "BITS", 20)
     report = check(model("lamport", 3, 1), Limits(stop=stop, room=room), large=0)
     assert report.cut == "no room"
+
+
+def test_measuring_follows_the_arrows_of_a_few_states_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or it would take many times the memory that it has asked for."""
+    usual = check(model("lamport", 3, 1), large=0)
+    follow = graph.ArrowGraph.from_states
+
+    def few(of: graph.ArrowGraph, states: Index) -> tuple[Index, Ints]:
+        assert len(states) <= 16
+        return follow(of, states)
+
+    monkeypatch.setattr(graph, "BLOCK", 16)
+    monkeypatch.setattr(graph.ArrowGraph, "from_states", few)
+    report = check(model("lamport", 3, 1), large=0)
+    assert report.max_overtaken == usual.max_overtaken == 2
+    assert len(report.overtaking) == len(usual.overtaking)
 
 
 @pytest.mark.parametrize("large", [None, 0])

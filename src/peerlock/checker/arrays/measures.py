@@ -107,15 +107,17 @@ def carry_on(graph: ArrowGraph, states: Index, waiting: Ints, since: list[Ints])
 
 def shortest(graph: ArrowGraph, begins: Index, end: int, region: Ints) -> list[int]:
     """A shortest way from one of some states to another, in a part of the graph."""
-    came = np.full(graph.size, -1, np.int64)
+    came = np.full(graph.size, -1, np.min_scalar_type(-graph.size))
     came[begins] = begins
     layer = begins
     while came[end] < 0:
-        sources, targets = graph.from_states(layer)
-        new = np.flatnonzero(region.take(targets) & (came.take(targets) < 0))
-        came[targets.take(new)[::-1]] = sources.take(new)[::-1]
-        layer = np.unique(targets.take(new)).astype(np.intp)
-        graph.poll()
+        found: list[Ints] = []
+        for states in graph.pieces(layer):
+            sources, targets = graph.from_states(states)
+            new = np.flatnonzero(region.take(targets) & (came.take(targets) < 0))
+            came[targets.take(new)[::-1]] = sources.take(new)[::-1]
+            found.append(np.unique(targets.take(new)))
+        layer = np.unique(np.concatenate(found)).astype(np.intp)
     way = [end]
     while came[way[-1]] != way[-1]:
         way.append(int(came[way[-1]]))
