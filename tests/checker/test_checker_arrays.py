@@ -211,6 +211,7 @@ def test_measuring_follows_the_arrows_of_a_few_states_at_a_time(
     monkeypatch.setattr(graph.ArrowGraph, "from_states", few)
     report = check(model("lamport", 3, 1), large=0)
     assert report.max_overtaken == usual.max_overtaken == 2
+    assert report.overtaking is not None and usual.overtaking is not None
     assert len(report.overtaking) == len(usual.overtaking)
 
 
