@@ -22,10 +22,10 @@ from typing import Any
 
 from bench.ping_pong import GAMES, one_way
 
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.runtime.codec import LENGTH, decode, encode
 
 RESERVED = 1 << 20  # numbers: no grant waits for a fence

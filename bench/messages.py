@@ -19,10 +19,10 @@ from random import Random
 from typing import NamedTuple
 
 from peerlock.algorithms.catalogue import CATALOGUE
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import LOCK, Demand, demand
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Batch
 
 PROCESSES = 8

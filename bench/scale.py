@@ -61,11 +61,11 @@ from bench.start import as_installed
 import peerlock
 from peerlock.algorithms.index import INDEX
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import LOCK, demand
 from peerlock.node.views import Member as NodeMember
 from peerlock.node.views import View
+from peerlock.node.waiters import Waiter
 from peerlock.runtime.certificates import issue, new_authority
 
 # What members would load one by one; they are forked, so that none pays for that.

@@ -17,10 +17,10 @@ from fuzz.source import Source
 from peerlock.core.peer import RemoteError
 from peerlock.node.fences import COUNT_BITS
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand, settle
 from peerlock.node.views import Member, View, must_be_a_view
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import (
     Batch,
     Epoch,

@@ -12,8 +12,8 @@ from bench.blocked_loop import measure
 
 import peerlock
 from peerlock.api.tasks import Grant, LockNode
-from peerlock.node.locks import State
 from peerlock.node.presence import margin
+from peerlock.node.waiters import State
 from peerlock.runtime import lending
 from tests.support.loops import on_each_loop, until
 from tests.support.threads import PATIENCE, Thread

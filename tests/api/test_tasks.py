@@ -22,8 +22,8 @@ from peerlock.api.task_locks import User
 from peerlock.api.tasks import Grant, Lock, LockNode
 from peerlock.core.errors import UsageError
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import State
 from peerlock.node.terms import demand
+from peerlock.node.waiters import State
 from tests.support.hosts import suspended_for
 from tests.support.loops import delivered, on_each_loop, until
 from tests.support.members import is_free, members, put_out

@@ -23,8 +23,8 @@ from peerlock.cli.logs import JsonLines
 from peerlock.cli.main import COMMANDS as ALL_COMMANDS
 from peerlock.cli.main import cli
 from peerlock.lab.reproduce.item import Finding
-from peerlock.node.locks import Waiter
 from peerlock.node.terms import demand
+from peerlock.node.waiters import Waiter
 from peerlock.runtime.certificates import Shown
 
 ROOT = Path(__file__).parents[2]

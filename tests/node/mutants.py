@@ -20,13 +20,14 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Entry, Homes, OpenRequest
 from peerlock.node.links import Link
-from peerlock.node.locks import OPEN, NamedLock, Stage, State, Waiter
+from peerlock.node.locks import OPEN, NamedLock, Stage
 from peerlock.node.mail import Mail
 from peerlock.node.node import Node
 from peerlock.node.succession import Succession
 from peerlock.node.terms import Demand, Terms, settle
 from peerlock.node.turnstile import Turnstile
 from peerlock.node.views import MemberId, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import (
     Batch,
     Close,
@@ -788,7 +789,7 @@ def no_view_in_fences(patch: Patch) -> None:
 def a_view_lets_nobody_go_on(patch: Patch) -> None:
     def see(self: Node, view: View, me: MemberId | None = None) -> None:
         with pytest.MonkeyPatch.context() as meanwhile:
-            meanwhile.setattr(self._turnstile, "go_on", lambda: None)
+            meanwhile.setattr(self.turnstile, "go_on", lambda: None)
             honest(self, view, me)
 
     honest = Node.see

@@ -10,8 +10,9 @@ import pytest
 from peerlock.algorithms.naimi_trehel import Token
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.node import circles
-from peerlock.node.locks import OPEN, Stage, State
+from peerlock.node.locks import OPEN, Stage
 from peerlock.node.terms import Demand, Terms, demand
+from peerlock.node.waiters import State
 from peerlock.node.wire import (
     NEVER,
     Close,
@@ -535,8 +536,8 @@ def test_a_member_tells_only_what_is_asked() -> None:
     world.use(5, name=world.name_at(2))
     asked = Tell(world.number, 1, (1, 2), ())
     world.say(1, 5, asked)
-    world[5]._mail.post(1, Told(world.number, world.number, (), False))
-    told = [m for m in world[5]._mail._links[1]._kept if isinstance(m, Told)]
+    world[5].mail.post(1, Told(world.number, world.number, (), False))
+    told = [m for m in world[5].mail._links[1]._kept if isinstance(m, Told)]
     assert [report.name for report in told[-2].reports] == [ours]
 
 
@@ -841,7 +842,7 @@ def test_terms_in_reports_that_make_no_sense_are_counted_errors() -> None:
     world.show(4)
     taking = world[2].homes._taking
     assert taking is not None
-    world[4]._mail.post(2, Told(world.number, taking.question, (report,), False))
+    world[4].mail.post(2, Told(world.number, taking.question, (report,), False))
     world.wake(4)
     reader, user = world.ask(5, wanted=READ), world.ask(5, "y")
     world.settle()

@@ -129,20 +129,22 @@ def test_a_view_that_is_refused_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fence", "limit"),
+    ("view", "fence", "limit"),
     [
-        (8 << 12, 8 << 12),  # not below its limit
-        (9 << 12, 8 << 12),
-        ((7 << 12) - 1, 8 << 12),  # of an earlier view
-        (7 << 12, (7 + MOST_AHEAD + 1) << 12),  # nobody reserves that much
-        (2**53, 2**53 + 1),
+        (7, 8 << 12, 8 << 12),  # not below its limit
+        (7, 9 << 12, 8 << 12),
+        (7, 9 << 12, 9 << 12),
+        (8, (8 << 12) - 1, 9 << 12),  # of an earlier view
+        (7, 7 << 12, (7 + MOST_AHEAD + 1) << 12),  # nobody reserves that much
+        (7, 2**53, 2**53 + 1),
     ],
 )
-def test_what_cannot_be_is_refused(fence: int, limit: int) -> None:
+def test_what_cannot_be_is_refused(view: int, fence: int, limit: int) -> None:
     ours = entered(7)
     with pytest.raises(RemoteError, match="there can be no fence"):
-        ours.validate(7, fence, limit)
-    entered(MOST - 1).validate(MOST - 1, 2**53 - 1, 2**53)
+        ours.hear(view, fence, limit)
+    assert (ours.view, ours.highest, ours.limit) == (7, 7 << 12, 8 << 12)
+    entered(MOST - 1).hear(MOST - 1, 2**53 - 1, 2**53)
 
 
 # In a node

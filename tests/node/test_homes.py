@@ -12,10 +12,11 @@ from peerlock.algorithms.lookup import algorithm
 from peerlock.core.errors import UsageError
 from peerlock.node import circles
 from peerlock.node.homes import Entry
-from peerlock.node.locks import OPEN, Slot, Stage, State
+from peerlock.node.locks import OPEN, Slot, Stage
 from peerlock.node.succession import home_among
 from peerlock.node.terms import Demand, demand
 from peerlock.node.turnstile import Turnstile
+from peerlock.node.waiters import State
 from peerlock.node.wire import (
     Close,
     Epoch,
@@ -463,7 +464,7 @@ class Asking:
     def __init__(self, world: World) -> None:
         self.members: list[int] = []
         for member, node in world.nodes.items():
-            self._watch(member, node._turnstile)
+            self._watch(member, node.turnstile)
 
     def _watch(self, member: int, turnstile: Turnstile) -> None:
         request = turnstile._request

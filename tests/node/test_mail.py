@@ -134,15 +134,16 @@ def test_what_came_is_acknowledged_at_the_next_tick() -> None:
 
 
 def test_much_that_came_is_acknowledged_without_a_tick() -> None:
-    link, other = Link(), Link()
+    link, other, fences = Link(), Link(), Fences()
+    fences.enter(1)
     for _ in range(UNTOLD - 1):
         link.post(SAID)
-    other.accept(link.batch(2, Fences()))
+    other.accept(link.batch(2, fences), fences)
     assert not other.has_something_to_say and other.owes_acknowledgement
     link.post(SAID)
-    other.accept(link.batch(2, Fences()))
+    other.accept(link.batch(2, fences), fences)
     assert other.has_something_to_say
-    link.accept(other.batch(1, Fences()))
+    link.accept(other.batch(1, fences), fences)
     assert link.unacknowledged == 0
     assert not other.owes_acknowledgement
 
@@ -216,7 +217,7 @@ def test_while_we_join_batches_for_whom_we_shall_be_are_kept() -> None:
     view = world.next_view(1, 2, 3)
     world.show(1)
     world.show(2)
-    world[1]._mail.post(3, Probe("x"))
+    world[1].mail.post(3, Probe("x"))
     world.carry()
     assert node.remembers()["early"] == 1 and node.waits_for_view
     node.see(view, 3)
@@ -359,7 +360,7 @@ def test_what_others_ask_for_is_answered_over_a_full_link(
     world.pass_time(1)
     monkeypatch.setattr(links, "FULL", 1)
     held_back = world.ask(1, "name 0", CLOCKED)
-    assert world[1]._mail.has_full_links
+    assert world[1].mail.has_full_links
     monkeypatch.setattr(links, "FULL", 10_000)  # of the other side
     users = [world.ask(2, name, CLOCKED) for name in names[1:]]
     parcels = world.collect()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import State, Waiter
 
 NAMES = 2_000
 IDLE, HELD = 1_000, 1_500  # bytes

@@ -11,10 +11,11 @@ from math import inf
 
 import pytest
 
+from peerlock.core.errors import NotHeld
 from peerlock.core.peer import RemoteError
-from peerlock.node.locks import State
-from peerlock.node.node import Node, NotHeld
+from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
+from peerlock.node.waiters import State
 from peerlock.node.wire import Batch, Opened, Reform, Tell, Told
 from tests.support.nodes import (
     CLOCKED,
@@ -358,7 +359,7 @@ def test_a_lease_that_runs_out_over_a_batch_ends_it() -> None:
     node = world[2]
     node.renewed(1.0)
     readings = iter([0.0])  # as it begins; all others are later
-    node._turnstile._clock = node.clock = lambda: next(readings, 2.0)
+    node.turnstile._clock = node.clock = lambda: next(readings, 2.0)
     world.deliver(parcel)
     node.check_lease()
     assert not node.member

@@ -9,7 +9,6 @@ from math import inf
 
 import pytest
 
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.presence import (
     POLL,
@@ -29,6 +28,7 @@ from peerlock.node.presence import (
     Reserve,
     margin,
 )
+from peerlock.node.waiters import State, Waiter
 from tests.support.presences import (
     LEASE,
     ME,

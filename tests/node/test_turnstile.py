@@ -9,10 +9,11 @@ from math import inf
 import pytest
 
 from peerlock.algorithms.ricart_agrawala import Request
-from peerlock.node.locks import State
-from peerlock.node.node import Node, NotHeld
+from peerlock.core.errors import NotHeld
+from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.turnstile import PATIENCE
+from peerlock.node.waiters import State
 from peerlock.node.wire import Probe, Probed
 from tests.support.nodes import (
     CLOCKED,

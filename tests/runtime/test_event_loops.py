@@ -13,10 +13,10 @@ from peerlock.membership.engine import ClusterError, Renewed
 from peerlock.membership.etcd_address import EtcdAddress
 from peerlock.membership.etcd_gateway import Gateway
 from peerlock.membership.memory import MemoryEngine
-from peerlock.node.locks import State, Waiter
 from peerlock.node.presence import margin
 from peerlock.node.terms import demand
 from peerlock.node.views import MemberId, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.runtime.host import Host
 from peerlock.runtime.transport import Tcp, host_and_port
 from tests.support.listening import Listener

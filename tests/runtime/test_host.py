@@ -14,9 +14,9 @@ from peerlock.membership import clock
 from peerlock.membership.engine import ClusterError, Renewed
 from peerlock.membership.memory import MemoryEngine
 from peerlock.node import presence
-from peerlock.node.locks import State, Waiter
 from peerlock.node.terms import demand
 from peerlock.node.views import MemberId, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.runtime import host as runtime_host
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import Host

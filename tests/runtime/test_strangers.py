@@ -18,10 +18,10 @@ import peerlock
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.api.tasks import LockNode
 from peerlock.core.peer import RemoteError
-from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import Waiter
 from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, Open, ToPeer
 from peerlock.runtime.codec import (
     GREETING,

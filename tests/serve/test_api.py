@@ -10,8 +10,8 @@ import pytest
 import peerlock
 from peerlock.api.names import asked_for
 from peerlock.node import presence
-from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
+from peerlock.node.waiters import Waiter
 from peerlock.serve.access import Keys, tokens_in
 from peerlock.serve.api import Api
 from peerlock.serve.http import Visitor

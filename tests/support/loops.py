@@ -60,6 +60,6 @@ def pure(nodes: tuple[LockNode, ...]) -> list[Node]:
 def heard(a: Node, b: Node) -> bool:
     if a.view.number != b.view.number or not (a.running and b.running):
         return False
-    there, here = a._mail._links.get(b.me), b._mail._links.get(a.me)
+    there, here = a.mail._links.get(b.me), b.mail._links.get(a.me)
     said = there._last if there else 0
     return said == (here._received if here else 0)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import NamedLock, State, Waiter
+from peerlock.node.locks import NamedLock
 from peerlock.node.node import Node
 from peerlock.node.succession import Elders, Succession, home_among
 from peerlock.node.terms import Demand, demand
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Batch, HomeMessage, Message, Tell, Told, ToPeer
 
 LOCK, READ, SEMAPHORE = demand(), demand(shared=True), demand("", 2)
@@ -205,8 +206,8 @@ class World:
     def say(self, sender: int, to: int, *messages: Message) -> None:
         """A member says what it should not, over its own link."""
         for message in messages:
-            self[sender]._mail.post(to, message)
-        self[sender]._mail.work_off()
+            self[sender].mail.post(to, message)
+        self[sender].mail.work_off()
         self.carry()
 
     def pass_time(self, seconds: int) -> list[Parcel]:

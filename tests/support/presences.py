@@ -6,11 +6,11 @@ from math import inf
 from typing import Any, TypeVar
 
 from peerlock.node.fences import Fences
-from peerlock.node.locks import State, Waiter
 from peerlock.node.node import Node
 from peerlock.node.presence import Join, Presence
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Batch, Told
 
 LEASE = 10.0

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from peerlock.api.errors import ClusterError
 from peerlock.api.grants import BaseUser
 from peerlock.membership import clock
-from peerlock.node.locks import State, Waiter
 from peerlock.node.presence import margin
+from peerlock.node.waiters import State, Waiter
 
 if TYPE_CHECKING:
     from peerlock.api.driver import BesideLoop

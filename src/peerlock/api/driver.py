@@ -195,18 +195,17 @@ class BesideLoop(OwnThread):
     # Turns
 
     def after_step(self) -> None:
-        assert self.tasks_loop is not None
+        host, begins = self.host, False
         with self.guard:
-            turn, flush = self.host.must_turn(), self.host.send_at_once()
-            awaited = turn and self.host.node.turn_concerns_others
-            begins = awaited and not self._patrolling
-            if awaited:
+            turn, flush = host.must_turn(), host.send_at_once()
+            if turn and host.node.turn_concerns_others:
                 self._turns += 1
-                self._patrolling = True
+                begins, self._patrolling = not self._patrolling, True
         if turn:
+            assert self.tasks_loop is not None
             self.tasks_loop.call_soon(self._turn)
         if flush:
-            self.soon(self.host.flush)
+            self.soon(host.flush)
         if begins:
             self.soon(self._patrol)
 
@@ -215,8 +214,8 @@ class BesideLoop(OwnThread):
         with self.guard:
             if not host.turn_is_due:  # any more
                 return
-            heard = self._lending.hear_all(self._arrivals.waiting())
-            unheard = self._arrivals.reading or not heard
+            # Where it only lets go, it need not wait for what others have sent.
+            unheard = not node.may_let_go and not self._all_is_heard()
             host.turn_is_due = unheard
         if unheard:
             self.soon(self.loop.call_soon, host.turn)  # when the other loop has read it
@@ -224,10 +223,15 @@ class BesideLoop(OwnThread):
         host.step(node.turn)
         self._after_batch()
 
+    def _all_is_heard(self) -> bool:
+        """What members have sent; what was lent to this loop is heard now."""
+        heard = self._lending.hear_all(self._arrivals.waiting())
+        return heard and not self._arrivals.reading
+
     def _after_batch(self) -> None:
         """What follows from what this loop has read."""
         node = self.host.node
-        if node.waits_for_view or not node.member:
+        if node.mail.waits_for_view or not node.member:
             self.soon(self.host.follow_batch)
         self.after_step()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from peerlock.core.errors import Deadlock, Error, UsageError
+from peerlock.core.errors import Deadlock, Error, NotHeld, UsageError
 from peerlock.membership.engine import ClusterError
-from peerlock.node.node import NotHeld
 
 __all__ = [
     "Cancelled",

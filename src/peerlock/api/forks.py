@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from weakref import WeakSet, ref
+from weakref import ref
 
 from peerlock.api.errors import NotOurs
 from peerlock.runtime.host import Host
-
-FORKED: WeakSet[Host] = WeakSet()
 
 # Of this process.  Replaced as a whole: another thread may be iterating over it.
 _hosts: tuple[ref[Host], ...] = ()
@@ -28,12 +26,8 @@ def hosts() -> list[Host]:
     return [host for known in _hosts if (host := known()) is not None]
 
 
-def is_forked(host: Host) -> bool:
-    return host in FORKED
-
-
 def belongs_here(host: Host) -> None:
-    if is_forked(host):
+    if host.forked:
         raise NotOurs("this node belongs to the process that was forked; join in this one")
 
 
@@ -59,7 +53,7 @@ def _in_the_child() -> None:
     global _hosts
     for host in _guarded[-1]:
         host.abandon()
-        FORKED.add(host)
+        host.forked = True
     _hosts = ()
     _in_the_parent()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from peerlock.api.errors import ClusterError, Conflict, Deadlock, WouldBlock
 from peerlock.api.names import plain_timeout
-from peerlock.node.locks import State, Waiter
 from peerlock.node.terms import Demand
+from peerlock.node.waiters import HOLDING, LOST, WAITING, Waiter
 
 if TYPE_CHECKING:
     import threading
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 # How long a caller that does not want to wait waits for a lock that seems free, before it
 # probes again.
 PROBE = 0.05
-
-WAITING = State.WAITING  # slow to look up before Python 3.12
 
 
 class BaseUser(Waiter):
@@ -187,27 +185,29 @@ class Handle(Public):
         raise NotImplementedError
 
     def _has_lost(self, user: BaseUser) -> bool:
-        if user.state is State.HOLDING:
+        if user.state is HOLDING:
             try:
                 self._host.step(self._pure.check_lease)
             except Deadlock:  # in a signal handler, which must not disturb the step
                 if self._pure.clock() >= self._pure.deadline:
                     return True
-        return user.state is State.LOST
+        return user.state is LOST
 
     # Steps of the node
 
     def _ask(self, user: BaseUser) -> None:
-        self._host.must_be_in()
-        self._pure.acquire(self._name, user)
+        host = self._driver.host
+        host.must_be_in()
+        host.node.acquire(self._name, user)
 
     def _give_back(self, user: BaseUser) -> bool:
         """Whether it was held until now; otherwise it was lost."""
-        if user.state is State.HOLDING:
-            self._pure.check_lease()
-        if user.state is State.LOST:
+        node = self._driver.host.node
+        if user.state is HOLDING:
+            node.check_lease()
+        if user.state is LOST:
             return False
-        self._pure.release(user)
+        node.release(user)
         return True
 
     def _withdraw(self, user: BaseUser) -> None:
@@ -216,7 +216,7 @@ class Handle(Public):
             self._driver.after_step()
 
     def _drop(self, user: BaseUser) -> bool:
-        if user.state is not State.HOLDING:
+        if user.state is not HOLDING:
             return self._pure.give_up(user)
         self._pure.release(user)
         return True
@@ -225,7 +225,7 @@ class Handle(Public):
 
     def _probe(self, user: BaseUser) -> None:
         """Probe whether others hold it.  Repeated, because a new view discards answers."""
-        if user.state is State.WAITING:
+        if user.state is WAITING:
             with self._guard:
                 self._pure.probe(user)
             self._host.loop.call_later(PROBE, self._probe, user)

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from peerlock.api.driver import Driver
-from peerlock.api.forks import is_forked
 
 T = TypeVar("T")
 
@@ -74,7 +73,7 @@ class Departure:
 
     def at_exit(self) -> None:
         self.done()
-        if is_forked(self._driver.host):
+        if self._driver.host.forked:
             return
         if self._driver.is_running():
             with suppress(TimeoutError):
@@ -86,7 +85,7 @@ class Departure:
     def _forgotten(self) -> None:
         """Called in any thread, at any point: it must not wait."""
         DEPARTURES.discard(self)
-        if is_forked(self._driver.host):
+        if self._driver.host.forked:
             return
         try:
             self._driver.end()

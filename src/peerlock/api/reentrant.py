@@ -17,7 +17,7 @@ from typing import Any
 
 from peerlock.api import grants, task_locks, thread_locks
 from peerlock.api.errors import Lost, NotHeld
-from peerlock.node.locks import State
+from peerlock.node.waiters import State
 
 
 class Reentrant(grants.Handle):

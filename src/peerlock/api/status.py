@@ -13,9 +13,9 @@ from typing import Any
 from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.core.errors import UsageError
 from peerlock.membership.place import chosen
-from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.views import Member, View
+from peerlock.node.waiters import Waiter
 from peerlock.runtime.questions import answer_of
 
 LONGEST_LABEL = 200

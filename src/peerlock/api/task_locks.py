@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import current_task
-from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,8 @@ from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
 from peerlock.api.names import plain_timeout
 from peerlock.api.status import Holder
-from peerlock.node.locks import State
 from peerlock.node.terms import Demand
+from peerlock.node.waiters import HOLDING, LOST
 
 if TYPE_CHECKING:
     from peerlock.api.tasks import LockNode
@@ -37,11 +36,11 @@ class User(grants.BaseUser):
 
     def on_lost(self) -> None:
         if self.lost is not None or self.handle._cancel_on_loss:
-            self.handle._tell(self._tell_loss)
+            self.handle._driver.tell(self._tell_loss)
 
     def _wake(self) -> None:
         if self._future is not None:
-            self.handle._tell(self._wake_task)
+            self.handle._driver.tell(self._wake_task)
 
     # Called by the handle, in the loop of the tasks
 
@@ -84,7 +83,7 @@ class Grant(grants.BaseGrant):
         user = self._user
         if user.lost is None or user.lost.cancelled():
             user.lost = asyncio.get_running_loop().create_future()
-            if user.state is not State.HOLDING:
+            if user.state is not HOLDING:
                 user.lost.set_result(self.is_lost)
         return user.lost
 
@@ -116,7 +115,7 @@ class Lock(grants.Handle):
     def locked(self) -> bool:
         """Whether it is held through this object; `holder()` asks the cluster."""
         held = self._entered + self._acquired
-        return any(user.state is State.HOLDING for user in held)
+        return any(user.state is HOLDING for user in held)
 
     async def __aenter__(self) -> Grant:
         driver = self._driver
@@ -160,10 +159,11 @@ class Lock(grants.Handle):
         if put_back:
             if user.lost is not None:
                 user.over()
-        elif user.state is State.HOLDING and self._host.step(self._give_back, user):
-            user.over()
-            self._driver.after_step()
-        elif user.state is State.LOST:
+        elif user.state is HOLDING and driver.host.step(self._give_back, user):
+            if user.lost is not None:
+                user.over()
+            driver.after_step()
+        elif user.state is LOST:
             await self._out_of_a_lost_lock(user, error)
 
     async def acquire(self, timeout: float | None = None) -> Grant:
@@ -209,9 +209,6 @@ class Lock(grants.Handle):
                 break
         self._release(user)
 
-    def _tell(self, work: Callable[[], None]) -> None:
-        self._driver.tell(work)
-
     def _cancel_owner_of(self, user: User, owner: asyncio.Task[Any]) -> None:
         if user not in self._entered and user not in self._acquired:
             return  # it has not entered yet, or has left already
@@ -234,15 +231,16 @@ class Lock(grants.Handle):
         return Grant(user)
 
     async def _wait(self, user: User, timeout: float | None, probe: bool = False) -> None:
-        belongs_here(self._host)
-        self._driver.must_be_in_its_loop()
+        driver = self._driver
+        belongs_here(driver.host)
+        driver.must_be_in_its_loop()
         self._must_not_wait_for_itself(user)
         try:
-            future = self._host.step(self._ask_and_wait, user)
+            future = driver.host.step(self._ask_and_wait, user)
             if future is not None and (probe or timeout == 0):
-                self._driver.soon(self._probe, user)
+                driver.soon(self._probe, user)
             else:
-                self._driver.after_step()
+                driver.after_step()
             if future is not None and timeout:
                 async with asyncio.timeout(timeout):
                     await future
@@ -257,7 +255,7 @@ class Lock(grants.Handle):
                     f"could not acquire {self._name!r} within {timeout:g} s"
                 ) from None
             raise
-        if user.state is State.LOST:
+        if user.state is LOST:
             raise Lost(f"{self._name!r} was lost as soon as it was granted")
 
     def _ask_and_wait(self, user: User) -> asyncio.Future[None] | None:
@@ -279,11 +277,11 @@ class Lock(grants.Handle):
         self._driver.after_step()
 
     def _must_not_wait_for_itself(self, user: User) -> None:
-        if user.owner is None:
+        lock = self._driver.host.node.locks.get(self._name)
+        if user.owner is None or lock is None or not lock.holders:
             return
         with self._guard:
-            lock = self._pure.locks.get(self._name)
-            holders = list(lock.holders) if lock else []
+            holders = list(lock.holders)
         mine = [h for h in holders if isinstance(h, User) and h.owner is user.owner]
         if mine and not self._demand.permits:
             raise Deadlock(f"this task already holds {self._name!r}")

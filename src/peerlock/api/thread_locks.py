@@ -22,8 +22,8 @@ from peerlock.api.leaving import twin
 from peerlock.api.signals import Loss, must_not_be_in_a_step
 from peerlock.api.status import Holder
 from peerlock.core.errors import UsageError
-from peerlock.node.locks import State
 from peerlock.node.terms import Demand
+from peerlock.node.waiters import HOLDING, LOST, WAITING
 
 if TYPE_CHECKING:
     from peerlock.api.threads import LockNode
@@ -125,7 +125,7 @@ class Lock(grants.Handle):
 
     def locked(self) -> bool:
         """Whether it is held through this object; `holder()` asks the cluster."""
-        return any(user.state is State.HOLDING for user in self._held)
+        return any(user.state is HOLDING for user in self._held)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Like threading.Lock.acquire; with `timeout` -1, the timeout of the lock counts.
@@ -228,7 +228,7 @@ class Lock(grants.Handle):
             settled = user.wait(timeout or -1)
         except WouldBlock:
             return False
-        if user.state is State.LOST:
+        if user.state is LOST:
             raise Lost(f"{self._name!r} was lost as soon as it was granted")
         return settled
 
@@ -241,7 +241,7 @@ class Lock(grants.Handle):
         if mine and not self._demand.permits:
             raise Deadlock(f"this thread already holds or waits for {self._name!r}")
         # A permit from `acquire` may be released by another thread.
-        stuck = [u for u in mine if u.entered or u.state is State.WAITING]
+        stuck = [u for u in mine if u.entered or u.state is WAITING]
         if stuck and len(stuck) >= self._demand.permits:
             raise Deadlock(f"this thread already holds all permits of {self._name!r}")
 

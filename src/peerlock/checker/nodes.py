@@ -31,11 +31,11 @@ from peerlock.core.demands import Permits, Sharing
 from peerlock.core.errors import UsageError, unknown
 from peerlock.core.peer import Down, NodeId, Peer, fixed, setting, snake
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import Waiter
 from peerlock.node.node import Node
 from peerlock.node.succession import MEMBERS_PER_ELDER
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, MemberId, View
+from peerlock.node.waiters import Waiter
 from peerlock.node.wire import Batch, ToPeer
 
 NAME = "x"

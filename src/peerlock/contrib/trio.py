@@ -25,9 +25,9 @@ from peerlock.api.leaving import twin
 from peerlock.api.names import asked_for, leadership, must_have_permits, plain_timeout
 from peerlock.api.status import Holder, Status
 from peerlock.core.peer import Peer
-from peerlock.node.locks import State
 from peerlock.node.statistics import Statistics
 from peerlock.node.terms import Demand
+from peerlock.node.waiters import State
 
 __all__ = ["Grant", "Lock", "LockNode", "join"]
 

@@ -13,6 +13,10 @@ class UsageError(Error, ValueError):
     """An argument is invalid; the message says what to use instead, in one line."""
 
 
+class NotHeld(Error, RuntimeError):
+    """The lock is not held: it never was, was released before, or is lost."""
+
+
 class Deadlock(Error, RuntimeError):
     """A task or a thread would wait for itself: for a lock that it holds already, or, in a
     signal handler, for the call that the signal has interrupted."""

@@ -51,11 +51,12 @@ MOST_AHEAD = 1 << 32
 
 
 class Fences:
-    __slots__ = ("_low", "_most", "_nearly_out", "highest", "limit", "view")
+    __slots__ = ("_most", "_nearly_out", "highest", "limit", "low", "view")
 
     def __init__(self) -> None:
         self.view = self.highest = self.limit = 0
-        self._low = self._nearly_out = self._most = 0
+        self._nearly_out = self._most = 0
+        self.low = 0  # more are due once this is reached (`runs_low`)
 
     def enter(self, number: int) -> None:
         """A view of this number."""
@@ -65,20 +66,27 @@ class Fences:
         if number > self.view:
             self.view, self.highest = number, number << COUNT_BITS
             self._raise_limit(number + 1 << COUNT_BITS)
-            self._low = self.highest + (
-                (1 << COUNT_BITS) >> 4
-            )  # a busy cluster uses few soon
+            # A busy cluster uses few soon.
+            self.low = self.highest + ((1 << COUNT_BITS) >> 4)
 
     def reserved(self, number: int) -> None:
         """All below this number may be used in this view."""
-        self.hear(self.view, self.highest, number << COUNT_BITS)
-
-    def validate(self, view: int, fence: int, limit: int) -> None:
-        """What another member says that it has given or heard of."""
-        if not view << COUNT_BITS <= fence < limit <= self._most:
-            raise RemoteError(f"there can be no fence {fence} below {limit}")
+        if number << COUNT_BITS > self.limit:
+            self._raise_limit(number << COUNT_BITS)
 
     def hear(self, view: int, fence: int, limit: int) -> None:
+        """What another member says that it has given or heard of."""
+        if limit == self.limit and view == self.view:  # as nearly always
+            if fence >= limit:
+                raise RemoteError(f"there can be no fence {fence} below {limit}")
+            if fence > self.highest:
+                self.highest = fence
+        elif limit > self.limit or fence > self.highest:
+            self._hear_of_more(view, fence, limit)
+
+    def _hear_of_more(self, view: int, fence: int, limit: int) -> None:
+        if not view << COUNT_BITS <= fence < limit <= self._most:
+            raise RemoteError(f"there can be no fence {fence} below {limit}")
         if view > self.view:
             self.view, self.highest = view, fence
             self._raise_limit(limit)
@@ -89,11 +97,8 @@ class Fences:
 
     def _raise_limit(self, limit: int) -> None:
         left = limit - self.highest
-        self.limit, self._low, self._nearly_out = (
-            limit,
-            limit - left // 2,
-            limit - left // 4,
-        )
+        self.limit = limit
+        self.low, self._nearly_out = limit - left // 2, limit - left // 4
 
     @property
     def left(self) -> bool:
@@ -102,7 +107,7 @@ class Fences:
     @property
     def runs_low(self) -> bool:
         """More are due: half are used, or a sixteenth of those that come with a view."""
-        return self.highest >= self._low
+        return self.highest >= self.low
 
     @property
     def nearly_out(self) -> bool:

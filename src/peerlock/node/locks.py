@@ -20,20 +20,8 @@ from typing import Any, NoReturn
 from peerlock.core.peer import NodeId, Peer
 from peerlock.node.terms import Demand, Terms, blueprint
 from peerlock.node.views import MemberId
+from peerlock.node.waiters import Waiter
 from peerlock.node.wire import NEVER, Epoch, EpochMessage
-
-
-class State(Enum):
-    WAITING = "waiting"
-    HOLDING = "holding"
-    RELEASED = "released"
-    GAVE_UP = "gave up"
-    REFUSED = "refused"
-    LOST = "lost"
-
-
-# A member of an enumeration is slow to look up before Python 3.12; these are in a hurry.
-HOLDING, RELEASED = State.HOLDING, State.RELEASED
 
 LONG_AGO = -inf  # one object for all slots
 
@@ -58,41 +46,6 @@ class Others:
         return self.users > (self.readers if wanted.shared else 0)
 
 
-class Waiter:
-    """A local user that waits, and then holds.  Hosts define in a subclass what follows.
-
-    What a host does in an `on_…` method must not call the node.
-    """
-
-    # On the class, and not set for each: one is made for every grant.
-    state = State.WAITING
-    fence = 0
-    asked_at = 0.0
-    since = 0.0  # when it was let in
-    lock: NamedLock | None = None
-    slot: Slot | None = None
-    probing = False  # it waits only as long as no other user does
-    others: Others | None = None
-
-    def __init__(self, demand: Demand) -> None:
-        self.demand = demand
-
-    def on_granted(self) -> None:
-        """It holds now."""
-
-    def on_refused(self, why: str) -> None:
-        """The cluster uses the name on other terms."""
-
-    def on_lost(self) -> None:
-        """It holds no longer, through no fault of its own."""
-
-    def on_probed(self, busy: bool) -> None:
-        """Whether others hold or want what it wants; it may ask again."""
-
-    def abandon(self) -> None:
-        """The node leaves: this will never be let in."""
-
-
 class Stage(Enum):
     SHUT = "shut"  # we are not in its circle
     OPENING = "opening"  # we have asked its home to let us in
@@ -112,6 +65,7 @@ class Slot:
 
     __slots__ = (
         "asking",
+        "bound",
         "here",
         "joinable",
         "left",
@@ -132,6 +86,7 @@ class Slot:
         self.shared = False  # what it asks for, or was granted, is a reader's
         self.users = 0  # how many are in by it
         self.started = False  # since its grant, users may be granted
+        self.bound = 1  # how many users this grant may serve
         self.left = 0  # how many more it may let in before others get their turn
         self.until = 0.0  # and until when
         self.joinable = LONG_AGO  # by readers that have asked later than this

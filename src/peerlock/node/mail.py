@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 
 from peerlock.core.peer import RemoteError
 from peerlock.node.fences import Fences
-from peerlock.node.links import Link
+from peerlock.node.links import UNTOLD, Link
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
 
@@ -30,14 +30,15 @@ Handle = Callable[[MemberId, Message], None]
 
 
 class Mail:
-    def __init__(self, handle: Handle, counts: Counter[str]) -> None:
+    def __init__(self, handle: Handle, fences: Fences, counts: Counter[str]) -> None:
         self.me: MemberId = 0
+        self.members: frozenset[MemberId] = frozenset()
         self.dirty: dict[MemberId, None] = {}  # links with something to say
         self.mine: deque[Message] = deque()  # to ourselves
         self._handle = handle
+        self._fences = fences
         self._counts = counts
         self._seen = 0  # the number of the newest view
-        self._members: frozenset[MemberId] = frozenset()
         self._links: dict[MemberId, Link] = {}
         self._full: set[MemberId] = set()
         self._early: list[tuple[MemberId, Batch]] = []
@@ -50,7 +51,7 @@ class Mail:
         if member == self.me:
             self.mine.append(message)
             return
-        if member not in self._members:
+        if member not in self.members:
             return  # it is out, or we are
         link = self._links.get(member) or self._link(member)
         if link.post(message):
@@ -59,12 +60,12 @@ class Mail:
         said = message.message if type(message) is ToPeer else message
         self._counts[type(said).__name__] += 1
 
-    def drain(self, fences: Fences) -> list[tuple[MemberId, Batch]]:
+    def drain(self) -> list[tuple[MemberId, Batch]]:
         """What is to be sent; a host without a connection says `connected` once it has."""
         if not self.dirty:
             return []
         dirty, self.dirty = self.dirty, {}
-        links = self._links
+        links, fences = self._links, self._fences
         return [(m, links[m].batch(m, fences)) for m in dirty if m in links]
 
     def connected(self, member: MemberId) -> int:
@@ -88,20 +89,18 @@ class Mail:
     # Receiving
 
     def accept(self, sender: MemberId, batch: Batch) -> Iterable[Message]:
-        """The messages of it that are new and due."""
-        if sender not in self._members:
-            self._keep_if_early(sender, batch)
-            return ()
+        """The messages of a member that are new and due."""
         if batch.to != self.me:
             return ()
         link = self._links.get(sender) or self._link(sender)
-        messages = link.accept(batch)
-        if link.has_something_to_say:
+        messages = link.accept(batch, self._fences)
+        if link.received - link.told >= UNTOLD:
             self.dirty[sender] = None
         return messages
 
-    def _keep_if_early(self, sender: MemberId, batch: Batch) -> None:
-        if self._members:
+    def keep_if_early(self, sender: MemberId, batch: Batch) -> None:
+        """It is out, or not in yet."""
+        if self.members:
             is_early = sender > self._seen and batch.to == self.me
         else:
             is_early = batch.to > self.me  # we are joining, and it has heard of that
@@ -133,8 +132,8 @@ class Mail:
             self.forget()
             self.me = me
         self._seen = view.number
-        self._members = frozenset(member.id for member in view.members)
-        for gone in [m for m in self._links if m not in self._members]:
+        self.members = frozenset(member.id for member in view.members)
+        for gone in [m for m in self._links if m not in self.members]:
             del self._links[gone]
             self._full.discard(gone)
             self._ahead.pop(gone, None)
@@ -144,7 +143,7 @@ class Mail:
         from members that were strangers is returned, to be received now."""
         for sender in list(self._ahead):
             kept = self._ahead.pop(sender, None)
-            while kept and sender in self._members:
+            while kept and sender in self.members:
                 if kept[0].view > self._seen:  # type: ignore[union-attr]
                     self._ahead[sender] = kept
                     break
@@ -154,7 +153,7 @@ class Mail:
 
     def forget(self) -> None:
         """We are out."""
-        self._members = frozenset()
+        self.members = frozenset()
         self._links.clear()
         self.mine.clear()
         self._full.clear()
@@ -168,16 +167,13 @@ class Mail:
 
     # What others ask
 
-    def knows(self, member: MemberId) -> bool:
-        return member in self._members
-
     @property
     def is_settled(self) -> bool:
         return all(link.is_settled for link in self._links.values())
 
     @property
     def others(self) -> frozenset[MemberId]:
-        return self._members - {self.me}
+        return self.members - {self.me}
 
     @property
     def waits_for_view(self) -> bool:

@@ -30,13 +30,14 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes, OpenRequest
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import HOLDING, NamedLock, State, Waiter
+from peerlock.node.locks import NamedLock
 from peerlock.node.mail import OF_HOMES, Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.succession import MEMBERS_PER_ELDER, Elders, Succession
 from peerlock.node.terms import validate_demand
-from peerlock.node.turnstile import NotHeld, Turnstile
+from peerlock.node.turnstile import Turnstile
 from peerlock.node.views import MemberId, View
+from peerlock.node.waiters import HOLDING, State, Waiter
 from peerlock.node.wire import (
     Batch,
     Close,
@@ -56,8 +57,6 @@ from peerlock.node.wire import (
     ToPeer,
 )
 
-__all__ = ["Node", "NotHeld"]
-
 
 class Node:
     def __init__(
@@ -75,25 +74,26 @@ class Node:
 
         self._succession = Succession(members_per_elder)
         self.fences = Fences()
-        self._mail = Mail(self._handle, self.statistics.messages)
-        self.homes = Homes(self._mail.post, self._succession, clock)
+        self.mail = Mail(self._handle, self.fences, self.statistics.messages)
+        self.homes = Homes(self.mail.post, self._succession, clock)
         self._circles = Circles(
-            self._mail, self._succession, clock, self.knobs, self.statistics
+            self.mail, self._succession, clock, self.knobs, self.statistics
         )
-        self._turnstile = self._circles.turnstile = Turnstile(
-            self._mail, self._circles, self.fences, clock, self.knobs, self.statistics
+        self.turnstile = self._circles.turnstile = Turnstile(
+            self.mail, self._circles, self.fences, clock, self.knobs, self.statistics
         )
         self.locks: dict[str, NamedLock] = self._circles.locks
         # The fast paths have nothing in between.
-        self.take = self._turnstile.take
-        self.put_back = self._turnstile.put_back
+        self.take = self.turnstile.take
+        self.put_back = self.turnstile.put_back
+        self.drain = self.mail.drain
         circles = self._circles
         self._handlers: dict[type, Callable[[MemberId, Any], None]] = {
             ToPeer: circles.receive_in_epoch,
             Next: circles.receive_in_epoch,
             Go: circles.receive_in_epoch,
-            Probe: self._turnstile.receive_probe,
-            Probed: self._turnstile.receive_probed,
+            Probe: self.turnstile.receive_probe,
+            Probed: self.turnstile.receive_probed,
             Open: self._receive_open,
             Close: self._receive_close,
             Formed: self.homes.formed,
@@ -109,27 +109,29 @@ class Node:
 
     def acquire(self, name: str, waiter: Waiter) -> None:
         """Sooner or later, or at once, `on_granted()` or `on_refused()` of it follows."""
-        self.check_lease()
-        self._turnstile.acquire(name, waiter)
-        if self._mail.mine:
-            self._mail.work_off()
+        turnstile, mail = self.turnstile, self.mail
+        if self.clock() >= turnstile.deadline:
+            self.lose_everything()
+        turnstile.acquire(name, waiter)
+        if mail.mine:
+            mail.work_off()
 
     def give_up(self, waiter: Waiter) -> bool:
         """It does not want to wait any longer; False if it does not wait (any more)."""
-        gave_up = self._turnstile.give_up(waiter)
-        self._mail.work_off()
+        gave_up = self.turnstile.give_up(waiter)
+        self.mail.work_off()
         return gave_up
 
     def probe(self, waiter: Waiter) -> None:
         """Does another user hold or want it?  `waiter.on_probed()` follows, unless the
         waiter is let in."""
-        self._turnstile.probe(waiter)
-        self._mail.work_off()
+        self.turnstile.probe(waiter)
+        self.mail.work_off()
 
     def release(self, waiter: Waiter) -> None:
-        self._turnstile.release(waiter)
-        if self._mail.mine:
-            self._mail.work_off()
+        self.turnstile.release(waiter)
+        if self.mail.mine:
+            self.mail.work_off()
 
     # What the world does
 
@@ -152,69 +154,66 @@ class Node:
         if all(member.id != self.me for member in view.members):
             self.lose_everything()
             return
-        self.member = self._turnstile.open_for_business = True
-        self._mail.see(self.me, view)
+        self.member = self.turnstile.open_for_business = True
+        self.mail.see(self.me, view)
         elders_changed = self._succession.see(view)
         self._circles.see(view.number, elders_changed)
         self.homes.see(self.me, view, elders_changed)
-        for sender, batch in self._mail.catch_up():
+        for sender, batch in self.mail.catch_up():
             try:
                 self.receive(sender, batch)
             except RemoteError:
                 self.statistics.remote_errors += 1
         if joined:
-            self._turnstile.serve_all()
-        self._turnstile.go_on()  # a view has fences of its own
-        self._mail.work_off()
+            self.turnstile.serve_all()
+        self.turnstile.go_on()  # a view has fences of its own
+        self.mail.work_off()
 
     def receive(self, sender: MemberId, batch: Batch) -> None:
-        self.check_lease()
-        fences, mail = self.fences, self._mail
-        known = mail.knows(sender)
-        raised = known and (batch.fence > fences.highest or batch.limit > fences.limit)
-        if raised:
-            fences.validate(batch.view, batch.fence, batch.limit)
-        messages = mail.accept(sender, batch)
-        if not known:
-            return  # it is out, or not in yet
-        if raised:
-            fences.hear(batch.view, batch.fence, batch.limit)
-        for message in messages:
+        turnstile, mail = self.turnstile, self.mail
+        if self.clock() >= turnstile.deadline:
+            self.lose_everything()
+        if sender not in mail.members:
+            mail.keep_if_early(sender, batch)
+            return
+        for message in mail.accept(sender, batch):
             if type(message) not in OF_HOMES or not mail.is_ahead(sender, message):
                 self._handle(sender, message)
-        if self._turnstile.held_back:
-            self._turnstile.go_on()
+        if turnstile.held_back:
+            turnstile.go_on()
         if mail.mine:
             mail.work_off()
 
     def connected(self, member: MemberId, again: bool = False) -> None:
         """There is a new connection to it; what was sent over older ones may be lost."""
-        resent = self._mail.connected(member)
+        resent = self.mail.connected(member)
         self.statistics.resent += resent if again else 0
 
     def turn(self) -> None:
         """All pending inputs are done: release what no user came back for."""
-        self.check_lease()
-        self._turnstile.turn()
-        if self._mail.mine:
-            self._mail.work_off()
+        turnstile, mail = self.turnstile, self.mail
+        if self.clock() >= turnstile.deadline:
+            self.lose_everything()
+        turnstile.turn()
+        if mail.mine:
+            mail.work_off()
 
     def tick(self) -> None:
         """Once a second or so: acknowledge what came, give back what is not used."""
         self.check_lease()
-        self._mail.acknowledge()
+        self.mail.acknowledge()
         if self.member:
             self._circles.sweep_if_due()
-        self._mail.work_off()
+        self.mail.work_off()
 
     @property
     def deadline(self) -> float:
         """When our lease ends, on our clock."""
-        return self._turnstile.deadline
+        return self.turnstile.deadline
 
     def renewed(self, deadline: float) -> None:
         """Our lease now lasts until then, on our clock."""
-        self._turnstile.lease_until(deadline)
+        self.turnstile.lease_until(deadline)
 
     def reserved(self, number: int, view: int) -> None:
         """The engine has reserved all below this number, and then read this view.
@@ -223,13 +222,13 @@ class Node:
         """
         if view == self.view.number == self.fences.view and self.member:
             self.fences.reserved(number)
-            self._mail.tell_all()
-            self._turnstile.go_on()
-            self._mail.work_off()
+            self.mail.tell_all()
+            self.turnstile.go_on()
+            self.mail.work_off()
 
     def check_lease(self) -> bool:
         """Before anything that relies on it; if it has run out, all is lost."""
-        if self.clock() < self._turnstile.deadline:
+        if self.clock() < self.turnstile.deadline:
             return True
         self.lose_everything()
         return False
@@ -240,10 +239,10 @@ class Node:
         Waiters keep waiting until it has joined again.
         """
         self.member = False
-        self._mail.forget()
+        self.mail.forget()
         self._succession.forget()
         self.homes.forget()
-        self._turnstile.lose_everything()
+        self.turnstile.lose_everything()
 
     # What the host takes from us
 
@@ -264,26 +263,26 @@ class Node:
     @property
     def idle(self) -> bool:
         """No name is open here or at home here, and nothing is left to say to others."""
-        return not (self.locks or len(self.homes)) and self._mail.is_settled
+        return not (self.locks or len(self.homes)) and self.mail.is_settled
 
     @property
     def has_something_to_say(self) -> bool:
-        return bool(self._mail.dirty)
+        return bool(self.mail.dirty)
 
     @property
     def wants_turn(self) -> bool:
-        return bool(self._turnstile.marked or self._turnstile.resting)
+        return bool(self.turnstile.marked or self.turnstile.resting)
 
     @property
     def may_let_go(self) -> bool:
         """A turn would let go of something, and request nothing: it may come before what
         others have sent was received."""
-        return bool(self._turnstile.marked) and not self._turnstile.resting
+        return bool(self.turnstile.marked) and not self.turnstile.resting
 
     @property
     def turn_concerns_others(self) -> bool:
         """Another member may wait for that turn."""
-        return self._turnstile.turn_concerns_others
+        return self.turnstile.turn_concerns_others
 
     @property
     def wants_fences(self) -> bool:
@@ -298,21 +297,17 @@ class Node:
     @property
     def lost_at(self) -> float:
         """When users were last told that they lost something."""
-        return self._turnstile.lost_at
+        return self.turnstile.lost_at
 
     @property
     def waits_for_view(self) -> bool:
         """Another member is in a view that this one has not seen."""
-        return self._mail.waits_for_view
+        return self.mail.waits_for_view
 
     @property
     def calls_for_flush(self) -> bool:
         """There is something to say, a turn is wanted, or a view must be waited for."""
         return self.has_something_to_say or self.wants_turn or self.waits_for_view
-
-    def drain(self) -> list[tuple[MemberId, Batch]]:
-        """What is to be sent; a host without a connection says `connected` once it has."""
-        return self._mail.drain(self.fences)
 
     def waiting(self) -> Iterator[Waiter]:
         for lock in self.locks.values():
@@ -344,8 +339,8 @@ class Node:
         return {
             "locks": len(self.locks),
             "homes": len(self.homes),
-            "links": self._mail.unacknowledged,
-            "early": self._mail.kept,
+            "links": self.mail.unacknowledged,
+            "early": self.mail.kept,
         }
 
     def snapshot(self) -> tuple[Any, ...]:

@@ -267,6 +267,9 @@ class Presence:
     @property
     def must_act(self) -> bool:
         """The rest should be over, or the engine has to be asked for fences, and can be."""
+        fences = self.node.fences
+        if not self.resting and fences.highest < fences.low:
+            return False  # as nearly always
         asks = self._asked is None and self._may_ask and not self._reason
         return self.must_stir or (asks and self.node.wants_fences)
 

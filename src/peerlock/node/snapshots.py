@@ -21,24 +21,32 @@ from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Entry, Forming, Homes, Taking
 from peerlock.node.links import Link
-from peerlock.node.locks import Circle, NamedLock, Others, Slot, Waiter, circle_of
+from peerlock.node.locks import Circle, NamedLock, Others, Slot, circle_of
 from peerlock.node.mail import Mail
 from peerlock.node.succession import Period, Succession
 from peerlock.node.turnstile import Turnstile
+from peerlock.node.waiters import Waiter
 
 if TYPE_CHECKING:
     from peerlock.node.node import Node
 
 Fields = tuple[str, ...]
 
+
+def slots_of(kind: type) -> Fields:
+    """A class that was compiled has none, but knows its attributes."""
+    found: Fields = getattr(kind, "__mypyc_attrs__", ()) or vars(kind)["__slots__"]
+    return found
+
+
 PARTS: dict[type, Fields] = {
     Succession: ("_periods",),
-    Fences: Fences.__slots__,
+    Fences: slots_of(Fences),
     Mail: (
         "me",
         "dirty",
         "_seen",
-        "_members",
+        "members",
         "_links",
         "mine",
         "_full",
@@ -68,14 +76,14 @@ PARTS: dict[type, Fields] = {
 OWN: Fields = ("me", "view", "member")
 
 RECORDS: dict[type, Fields] = {
-    Period: Period.__slots__,
-    Link: Link.__slots__,
-    Entry: Entry.__slots__,
-    Forming: Forming.__slots__,
-    Taking: Taking.__slots__,
-    NamedLock: NamedLock.__slots__,
-    Slot: Slot.__slots__,
-    Others: Others.__slots__,
+    Period: slots_of(Period),
+    Link: slots_of(Link),
+    Entry: slots_of(Entry),
+    Forming: slots_of(Forming),
+    Taking: slots_of(Taking),
+    NamedLock: slots_of(NamedLock),
+    Slot: slots_of(Slot),
+    Others: slots_of(Others),
 }
 
 
@@ -129,10 +137,10 @@ def _places(node: Node) -> Iterator[tuple[object, str]]:
     parts = (
         node._succession,
         node.fences,
-        node._mail,
+        node.mail,
         node.homes,
         node._circles,
-        node._turnstile,
+        node.turnstile,
     )
     yield from ((node, name) for name in OWN)
     for part in parts:
@@ -211,7 +219,7 @@ class Reader:
         return written.kind(map(self.value, written.content))
 
     def _record(self, written: Record) -> Any:
-        record: Any = object.__new__(written.kind)
+        record: Any = written.kind.__new__(written.kind)
         self._records.append(record)
         for name, value in written.fields:
             if name == "peer" and value is not None:

@@ -26,26 +26,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-from peerlock.core.errors import Error
+from peerlock.core.errors import NotHeld
 from peerlock.node.circles import NONSENSE, Circles
 from peerlock.node.fences import Fences
 from peerlock.node.knobs import Knobs
-from peerlock.node.locks import (
-    HOLDING,
-    LONG_AGO,
-    OPEN,
-    RELEASED,
-    NamedLock,
-    Others,
-    Slot,
-    Stage,
-    State,
-    Waiter,
-)
+from peerlock.node.locks import LONG_AGO, OPEN, NamedLock, Others, Slot, Stage
 from peerlock.node.mail import Mail
 from peerlock.node.statistics import Counts
 from peerlock.node.terms import must_switch, objection
 from peerlock.node.views import MemberId
+from peerlock.node.waiters import HOLDING, RELEASED, State, Waiter
 from peerlock.node.wire import Probe, Probed
 
 UNBOUNDED = 1 << 62
@@ -53,10 +43,6 @@ UNBOUNDED = 1 << 62
 # Seconds after which a lock counts as in use for a user that would not wait, although not
 # all members have answered.
 PATIENCE = 3.0
-
-
-class NotHeld(Error, RuntimeError):
-    """The lock is not held: it never was, was released before, or is lost."""
 
 
 class Turnstile:
@@ -249,7 +235,11 @@ class Turnstile:
     @property
     def turn_concerns_others(self) -> bool:
         """Another member may wait for what the next turn lets go of, or asks for."""
-        return any(len(lock.circle) > 1 for lock in (*self.marked, *self.resting))
+        for locks in (self.marked, self.resting):
+            for lock in locks:
+                if len(lock.circle.members) > 1:
+                    return True
+        return False
 
     def turn(self) -> None:
         """All that was at hand is done: let go of what nobody came back for."""
@@ -310,8 +300,8 @@ class Turnstile:
             return
         if lock.place >= 0:
             self._circles.see_who_is_in(lock)
-        self._start_turns(lock)
         lock.free = None
+        self._start_turns(lock)
         if lock.waiters:
             self._let_in_whom_we_can(lock)
             while lock.waiters and self._ask(lock):
@@ -322,7 +312,7 @@ class Turnstile:
                 if slot.only and not lock.waiters:
                     lock.free = slot
                 self._mark(lock)
-        if not lock.holders and lock.unused:
+        if not (lock.waiters or lock.holders) and lock.unused:
             self._circles.rest(lock, used=False)
 
     def _mark(self, lock: NamedLock) -> None:
@@ -336,7 +326,7 @@ class Turnstile:
             if slot.here and not slot.started:
                 slot.started = True
                 slot.joinable = LONG_AGO
-                slot.left = self._bound(slot)
+                slot.left = slot.bound = self._bound(slot)
                 slot.until = self.deadline
                 if slot.peer is not None:
                     ends = self._clock() + self._knobs.hand_over_time
@@ -381,7 +371,7 @@ class Turnstile:
 
     def _is_in_time(self, slot: Slot) -> bool:
         """The first user after a grant is granted, however late it is."""
-        if slot.left == self._bound(slot):
+        if slot.left == slot.bound:
             return True
         return slot.left > 0 and self._clock() < slot.until
 
@@ -397,17 +387,19 @@ class Turnstile:
         return slot.peer is None or not slot.peer.others_may_wait
 
     def _let_in(self, lock: NamedLock, waiter: Waiter, slot: Slot) -> None:
-        if slot.left < self._bound(slot):
-            self._statistics.handed_over += 1
-        slot.left = max(0, slot.left - 1)
+        counts = self._statistics
+        if slot.left < slot.bound:
+            counts.handed_over += 1
+        if slot.left:
+            slot.left -= 1
         slot.users += 1
         waiter.fence = self._fences.next()
         waiter.state = HOLDING
-        waiter.since = self._clock()
+        waiter.since = now = self._clock()
         waiter.slot = slot
         lock.add_holder(waiter)
-        self._statistics.grants += 1
-        self._statistics.waited += waiter.since - waiter.asked_at
+        counts.grants += 1
+        counts.waited += now - waiter.asked_at
         waiter.on_granted()
 
     def _ask(self, lock: NamedLock) -> bool:

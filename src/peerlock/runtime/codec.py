@@ -126,7 +126,7 @@ class Garbage(RemoteError):
 def encode(frame: Frame) -> bytes:
     """With its length in front; a batch that is too large becomes several."""
     if type(frame) is Batch:
-        messages = [_bare(message) for message in frame.messages]
+        messages = list(map(_bare, frame.messages))
         body = encoder.encode((BUNDLE, *frame[:-1], messages))
         if len(body) > MOST_BYTES and len(messages) > 1:
             return b"".join(map(encode, _halves(frame)))
@@ -224,19 +224,20 @@ named: Callable[..., Any] = tuple.__new__
 
 
 def _batch(bundle: Any) -> Batch:
-    messages = tuple([_original(struct) for struct in bundle.messages])
+    messages = tuple(map(_original, bundle.messages))
     return named(Batch, (*astuple(bundle)[:-1], messages))  # type: ignore[no-any-return]
 
 
 def _original(struct: Any) -> Message:
     if type(struct) is not ToPeerStruct:
         return named(ORIGINALS[type(struct)], astuple(struct))  # type: ignore[no-any-return]
-    *head, kind, content = astuple(struct)
-    makers = MAKERS[struct.algorithm]
-    if not makers and is_strange(struct.algorithm):
-        return named(ToPeer, (*head, None))  # type: ignore[no-any-return]  # the node refuses it
-    make, decoder = makers[kind]
-    return named(ToPeer, (*head, make(*decoder.decode(content))))  # type: ignore[no-any-return]
+    name, epoch, algorithm, sender, receiver, kind, content = astuple(struct)
+    makers = MAKERS[algorithm]
+    said = None
+    if makers or not is_strange(algorithm):  # otherwise the node refuses it
+        make, decoder = makers[kind]
+        said = make(*decoder.decode(content))
+    return named(ToPeer, (name, epoch, algorithm, sender, receiver, said))  # type: ignore[no-any-return]
 
 
 class Makers(dict[str, dict[int | str, tuple[type, msgspec.msgpack.Decoder[Any]]]]):

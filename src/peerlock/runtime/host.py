@@ -26,7 +26,7 @@ from functools import partial
 from math import inf
 from typing import Any, TypeVar, cast
 
-from peerlock.core.errors import Deadlock
+from peerlock.core.errors import Deadlock, NotHeld
 from peerlock.core.peer import RemoteError
 from peerlock.membership import clock
 from peerlock.membership.engine import (
@@ -37,7 +37,7 @@ from peerlock.membership.engine import (
     Watching,
 )
 from peerlock.node.knobs import Knobs
-from peerlock.node.node import Node, NotHeld
+from peerlock.node.node import Node
 from peerlock.node.presence import (
     BeFound,
     Dial,
@@ -132,6 +132,7 @@ class Host:
         self.arrivals: Arrivals | None = None
         self.lending: Lending | None = None
         self._refusing = self._stopped = False
+        self.forked = False  # it belongs to the process that was forked
         self._leaving: asyncio.Task[None] | None = None
         self.started = False
         self.loop = cast(asyncio.AbstractEventLoop, None)  # until we have started
@@ -259,7 +260,7 @@ class Host:
         much of it was done: the presence is told, and loses what the node holds.  A signal
         handler that runs in the middle of a step is refused.
         """
-        if self.in_our_step:
+        if self._stepping and self.in_our_step:
             raise Deadlock(INTERRUPTED)
         with self.guard:
             try:
@@ -349,7 +350,7 @@ class Host:
     def send_at_once(self) -> bool:
         """What can be sent without the loop; whether the loop must be told to flush."""
         node, must_act, told = self.node, self.presence.must_act, self._told_to_flush
-        if self._left_over or not (node.has_something_to_say or must_act):
+        if self._left_over or not (node.mail.dirty or must_act):
             return False
         for member, batch in node.drain():
             line = self._lines.get(member)
@@ -361,7 +362,8 @@ class Host:
 
     def must_turn(self) -> bool:
         """Whether the caller must see to a turn, once."""
-        if self.turn_is_due or not self.node.wants_turn:
+        turnstile = self.node.turnstile
+        if self.turn_is_due or not (turnstile.marked or turnstile.resting):
             return False
         self.turn_is_due = True
         return True

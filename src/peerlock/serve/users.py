@@ -5,7 +5,7 @@ The node lives in the same event loop, so what follows from a step is carried ou
 
 from __future__ import annotations
 
-from peerlock.node.locks import State, Waiter
+from peerlock.node.waiters import State, Waiter
 from peerlock.runtime.host import Host
 from peerlock.serve.sessions import Claim, Sessions
 

@@ -14,7 +14,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from peerlock.core.peer import RemoteError
-from peerlock.node.locks import State
 from peerlock.node.node import Node
 from peerlock.node.presence import (
     BeFound,
@@ -30,6 +29,7 @@ from peerlock.node.presence import (
     Reserve,
 )
 from peerlock.node.views import MemberId, View
+from peerlock.node.waiters import State
 from peerlock.node.wire import Batch
 from peerlock.simulator.faults import LEASE, Stumble
 from peerlock.simulator.users import SimulatedUser

@@ -6,9 +6,10 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from peerlock.node.locks import Stage, State, Waiter
+from peerlock.node.locks import Stage
 from peerlock.node.terms import Demand
 from peerlock.node.views import MemberId
+from peerlock.node.waiters import State, Waiter
 from peerlock.simulator.places import QueuePlace
 from peerlock.simulator.witness import Held, Misrule
 
