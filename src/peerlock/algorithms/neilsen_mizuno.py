@@ -75,6 +75,10 @@ class NeilsenMizuno(Peer):
         if not self.holding:
             self.last = self.topology.next_hop(self.me, self.first_holder)
 
+    @property
+    def others_may_wait(self) -> bool:
+        return self.next != 0
+
     def acquire(self) -> None:
         assert not self.requesting
 

@@ -224,7 +224,11 @@ class Peer(ABC):
 
     @property
     def others_may_wait(self) -> bool:
-        """For what this node holds; an algorithm that knows its waiters can deny it."""
+        """For what this node holds.
+
+        An algorithm that knows its waiters can deny it: then no other node waits for this
+        one's release, and before one does, this one gets a message.
+        """
         return True
 
     def others(self) -> Iterator[NodeId]:

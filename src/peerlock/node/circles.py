@@ -145,7 +145,11 @@ class Circles:
         self._swept = self._clock()
         before, self._idle_for_longer, self._idle = self._idle_for_longer, self._idle, {}
         for lock in before:
-            if lock not in self._idle_for_longer and lock.unused and lock.stage is OPEN:
+            if lock in self._idle_for_longer or lock.stage is not OPEN:
+                continue
+            if lock.lingers:
+                self.turnstile.called_for(lock)
+            if lock.unused:
                 self._close(lock)
 
     def sweep_if_due(self) -> None:
@@ -504,6 +508,8 @@ class Circles:
                     granted = granted or (slot.here and not slot.started)
         except NONSENSE as error:
             raise RemoteError(f"{origin} sends an invalid message: {error}") from None
+        if lock.lingers and slots[0].peer is not None and slots[0].peer.others_may_wait:
+            self.turnstile.called_for(lock)
         if granted or lock.waiters or lock.place >= 0:
             self.turnstile.serve(lock)
 

@@ -124,6 +124,7 @@ class NamedLock:
         "forming",
         "free",
         "holders",
+        "lingers",
         "marked",
         "may_ask",
         "name",
@@ -166,6 +167,7 @@ class NamedLock:
         self.running = False  # all members may request
         self.switching = False  # we have asked for other terms
         self.closing = False  # we have said that we do not need it any more
+        self.lingers = False  # it is kept until another member asks, used or not
         self.free: Slot | None = None  # may be taken at once, by who makes this demand:
         self.agreed: Demand | None = None
         for holder in self.holders:

@@ -33,15 +33,9 @@ if TYPE_CHECKING:
 Fields = tuple[str, ...]
 
 
-def slots_of(kind: type) -> Fields:
-    """A class that was compiled has none, but knows its attributes."""
-    found: Fields = getattr(kind, "__mypyc_attrs__", ()) or vars(kind)["__slots__"]
-    return found
-
-
 PARTS: dict[type, Fields] = {
     Succession: ("_periods",),
-    Fences: slots_of(Fences),
+    Fences: Fences.__slots__,
     Mail: (
         "me",
         "dirty",
@@ -76,14 +70,14 @@ PARTS: dict[type, Fields] = {
 OWN: Fields = ("me", "view", "member")
 
 RECORDS: dict[type, Fields] = {
-    Period: slots_of(Period),
-    Link: slots_of(Link),
-    Entry: slots_of(Entry),
-    Forming: slots_of(Forming),
-    Taking: slots_of(Taking),
-    NamedLock: slots_of(NamedLock),
-    Slot: slots_of(Slot),
-    Others: slots_of(Others),
+    Period: Period.__slots__,
+    Link: Link.__slots__,
+    Entry: Entry.__slots__,
+    Forming: Forming.__slots__,
+    Taking: Taking.__slots__,
+    NamedLock: NamedLock.__slots__,
+    Slot: Slot.__slots__,
+    Others: Others.__slots__,
 }
 
 
@@ -219,7 +213,7 @@ class Reader:
         return written.kind(map(self.value, written.content))
 
     def _record(self, written: Record) -> Any:
-        record: Any = written.kind.__new__(written.kind)
+        record: Any = object.__new__(written.kind)
         self._records.append(record)
         for name, value in written.fields:
             if name == "peer" and value is not None:

@@ -7,6 +7,10 @@
   Both are bounded, by count and by time.
   A member that is alone in the circle has no such bounds: no other member waits, and when
   one comes, the circle is formed anew.
+- If the peer knows that no other member waits, and that it will get a message before one
+  does, nothing is let go of at the turn: the lock *lingers* at this member, as a token
+  does.  It is let go of as soon as such a message has come, or when it has not been used
+  for a while.
 - When a bound is reached, the peer releases, and requests again only a turn later: in
   between, the node has received the requests of others.
 - Local users acquire the lock in the order in which they came.
@@ -110,13 +114,13 @@ class Turnstile:
     def put_back(self, waiter: Waiter) -> bool:
         """The fast path to release, if no user waits here; False: use the other one.
 
-        Nothing follows for the host: a turn is due already, and lets go of the lock if
-        nobody has come back for it.
+        Nothing follows for the host: the lock lingers, or a turn is due already, and lets
+        go of it if nobody has come back for it.
         """
         lock, slot = waiter.lock, waiter.slot
         if waiter.state is not HOLDING or slot is None or lock is None:
             return False
-        if not slot.only or slot.users > 1 or not lock.marked:
+        if not slot.only or slot.users > 1 or not (lock.marked or lock.lingers):
             return False
         if lock.waiters or self._clock() >= slot.until:
             return False
@@ -143,6 +147,10 @@ class Turnstile:
             return
         if slot.only:
             lock.free = slot
+            if slot.peer is None or not slot.peer.others_may_wait:
+                lock.lingers = True
+                self._circles.rest(lock, used=True)
+                return
         self._mark(lock)
 
     def give_up(self, waiter: Waiter) -> bool:
@@ -247,7 +255,8 @@ class Turnstile:
         marked, self.marked = self.marked, []
         for lock in marked:
             lock.marked = False
-            self._let_go(lock)
+            if not lock.lingers:
+                self._let_go(lock)
         for lock in resting:
             for slot in lock.slots:
                 slot.resting = False
@@ -301,6 +310,8 @@ class Turnstile:
         if lock.place >= 0:
             self._circles.see_who_is_in(lock)
         lock.free = None
+        if lock.lingers and lock.waiters:
+            self.called_for(lock)
         self._start_turns(lock)
         if lock.waiters:
             self._let_in_whom_we_can(lock)
@@ -311,9 +322,18 @@ class Turnstile:
             if slot.here and not slot.users:
                 if slot.only and not lock.waiters:
                     lock.free = slot
-                self._mark(lock)
+                if not lock.lingers:
+                    self._mark(lock)
         if not (lock.waiters or lock.holders) and lock.unused:
             self._circles.rest(lock, used=False)
+
+    def called_for(self, lock: NamedLock) -> None:
+        """It lingers no longer: let go of it now, or when its user releases it."""
+        lock.lingers = False
+        for slot in lock.slots:
+            if slot.here and not slot.users:
+                lock.free = None
+                self._release_peer(slot)
 
     def _mark(self, lock: NamedLock) -> None:
         if not lock.marked:
@@ -429,7 +449,7 @@ class Turnstile:
         """
         if lock.stage is not OPEN:
             return
-        lock.free = None
+        lock.free, lock.lingers = None, False
         if lock.waiters:
             self._let_in_whom_we_can(lock)
         for slot in lock.slots:

@@ -1,6 +1,6 @@
 """A local user of a lock, as its node sees it.
 
-Hosts define what follows in classes of their own.  So this file is never compiled.
+Hosts define in classes of their own what follows from what the node says.
 """
 
 from __future__ import annotations
