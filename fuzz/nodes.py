@@ -212,8 +212,8 @@ class World:
                 elif isinstance(frame, Seen):
                     must_be_a_view(frame.view)
                     self.show(site, frame.view)
-            link = site.node._mail._links.get(FORGER)
-            site.forged = link._received if link else 0
+            link = site.node.mail._links.get(FORGER)
+            site.forged = link.received if link else 0
 
     def deliver(self, site: Site) -> None:
         if site.inbox:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from peerlock.node.circles import Circles
 from peerlock.node.links import Link
 from peerlock.node.mail import Mail
 from peerlock.node.node import Node
@@ -472,7 +473,7 @@ NODE = (
         "a gap is not noticed",
         Link,
         "accept",
-        'raise RemoteError(f"message {batch.first} follows {self._received}")',
+        'raise RemoteError(f"message {batch.first} follows {self.received}")',
         "return ()",
     ),
     M(
@@ -548,6 +549,65 @@ NODE = (
         "test_turnstile.test_a_lock_that_a_local_user_waits_for_is_not_put_back",
     ),
     M(
+        "what lingers is kept when another asks",
+        Circles,
+        "_to_peer",
+        "self.turnstile.called_for(lock)",
+        "pass",
+        "test_turnstile.test_what_lingers_is_let_go_of_as_soon_as_another_asks",
+    ),
+    M(
+        "a lock lingers although another waits",
+        Turnstile,
+        "release",
+        "if slot.peer is None or not slot.peer.others_may_wait:",
+        "if True:",
+        "test_turnstile.test_what_lingers_and_is_in_use_is_let_go_of_at_the_turn_after_"
+        "another_has_asked",
+    ),
+    M(
+        "a lock that is in use is let go of when another asks",
+        Turnstile,
+        "called_for",
+        "slot.here and not slot.users",
+        "slot.here",
+        "test_turnstile.test_what_lingers_and_is_in_use_is_let_go_of_at_the_turn_after_"
+        "another_has_asked",
+    ),
+    M(
+        "the quick way forgets that another has asked",
+        Turnstile,
+        "called_for",
+        "lock.lingers = False",
+        "pass",
+        "test_turnstile.test_what_lingers_and_is_in_use_is_let_go_of_at_the_turn_after_"
+        "another_has_asked",
+    ),
+    M(
+        "what lingers is never given back",
+        Circles,
+        "sweep",
+        "self.turnstile.called_for(lock)",
+        "pass",
+        "test_turnstile.test_what_lingers_unused_is_given_back",
+    ),
+    M(
+        "what lingers is given back although it is used",
+        Turnstile,
+        "release",
+        "self._circles.rest(lock, used=True)",
+        "pass",
+        "test_turnstile.test_what_lingers_and_is_used_is_kept",
+    ),
+    M(
+        "a local user waits for what lingers",
+        Turnstile,
+        "serve",
+        "if lock.lingers and lock.waiters:",
+        "if False:",
+        "test_turnstile.test_a_local_user_that_cannot_come_back_asks_anew_at_once",
+    ),
+    M(
         "a tick does not acknowledge",
         Mail,
         "acknowledge",
@@ -574,7 +634,7 @@ NODE = (
         "a batch is taken after the end of the lease",
         N,
         "receive",
-        "self.check_lease()",
+        "self.lose_everything()",
         "pass",
         "test_node.test_a_batch_finds_that_the_lease_is_over",
     ),

@@ -5,6 +5,7 @@ each rule of node/turnstile.py.
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -95,13 +96,99 @@ def test_with_one_hand_over_all_is_strictly_in_turn() -> None:
 
 def test_a_user_that_comes_back_before_the_next_turn_takes_the_lock_at_once() -> None:
     world = World(2)
-    user, again = world.get(1), User(LOCK)
+    world.use(1, 2, wanted=CLOCKED)
+    user, again = world.get(1, wanted=CLOCKED), User(CLOCKED)
     world.release(user)
     assert world[1].take("x", again)
     assert again.holds and again.fence == user.fence + 1
-    assert not world[1].take("x", User(LOCK))  # it is not free any more
+    assert not world[1].take("x", User(CLOCKED))  # it is not free any more
     world.finish(again)
-    assert not world[1].take("x", User(LOCK))  # the turn is over
+    assert not world[1].take("x", User(CLOCKED))  # the turn is over
+
+
+def lingering(wanted: Demand = LOCK, **knobs: Any) -> World:
+    """Two have used it, the first of them last."""
+    world = World(2, **({"hand_over_time": inf} | knobs))
+    world.use(1, 2, 1, wanted=wanted)
+    return world
+
+
+@pytest.mark.parametrize("wanted", [LOCK, READ])
+def test_a_lock_that_nobody_waits_for_lingers_and_needs_no_turn(wanted: Demand) -> None:
+    world, user = lingering(wanted), User(wanted)
+    for _ in range(3):
+        assert world[1].take("x", user)
+        assert world[1].put_back(user)
+        assert not world[1].wants_turn and not world[1].has_something_to_say
+        user = User(wanted)
+
+
+def test_what_lingers_is_let_go_of_as_soon_as_another_asks() -> None:
+    world = lingering()
+    other = world.ask(2)
+    world.carry()
+    assert other.holds  # and nobody has taken a turn
+    assert not world[1].take("x", User(LOCK))
+
+
+def test_what_lingers_and_is_in_use_is_let_go_of_at_the_turn_after_another_has_asked() -> (
+    None
+):
+    world, user = lingering(), User(LOCK)
+    assert world[1].take("x", user)
+    other = world.wait(2)
+    assert user.holds and not world[1].put_back(user)
+    world.release(user)
+    assert world[1].wants_turn and other.waits
+    world.settle()
+    assert other.holds
+
+
+def test_a_local_user_that_cannot_come_back_asks_anew_at_once() -> None:
+    world = lingering(hand_over_time=0.001)
+    world.now += 1.0
+    assert not world[1].take("x", User(LOCK))
+    user = world.ask(1)
+    assert user.holds
+    other = world.wait(2)
+    second = world.ask(1)
+    world.finish(user)
+    assert second.holds or other.holds
+
+
+def test_a_writer_does_not_go_in_by_what_lingers_of_a_reader() -> None:
+    world = lingering(READ)
+    other = world.get(2, wanted=READ)
+    writer = world.ask(1)
+    world.settle()
+    assert writer.waits
+    world.finish(other)
+    assert writer.holds
+
+
+def test_what_lingers_unused_is_given_back() -> None:
+    world = lingering()
+    world.pass_time(1)
+    assert "x" in world[1].locks
+    world.pass_time(1)
+    assert not world[1].locks and not world[2].locks and not world[1].homes
+
+
+def test_what_lingers_and_is_used_is_kept() -> None:
+    world = lingering()
+    for _ in range(6):
+        world.finish(world.get(1))
+        world.pass_time(1)
+    assert "x" in world[1].locks
+
+
+def test_whoever_opens_a_name_gets_what_lingers_elsewhere() -> None:
+    world = lingering()
+    world.join(3)
+    world.settle()
+    assert world.ask(3).waits
+    world.settle()
+    assert next(world[3].holding())
 
 
 def test_the_quick_way_is_bounded_too() -> None:
@@ -150,7 +237,7 @@ def must_be_taken_in_time(world: World) -> None:
 
 @pytest.mark.parametrize("leaves", ["before", "after"])
 def test_a_writer_never_goes_in_by_a_readers_grant(leaves: str) -> None:
-    world = World(2, hand_over_time=inf)
+    world = lingering(READ)
     reader, other = world.get(1, wanted=READ), world.get(2, wanted=READ)
     if leaves == "before":
         world.release(reader)
@@ -267,14 +354,14 @@ def test_a_user_that_gives_up_lets_those_behind_it_in() -> None:
 
 
 def test_a_lock_that_a_local_user_waits_for_is_not_put_back() -> None:
-    world = World(1)
-    world[1].release(world.get(1))  # the lock is marked now
-    again = User(LOCK)
+    world = World(2, hand_over_time=inf)
+    world.use(1, 2, wanted=CLOCKED)
+    world.release(world.get(1, wanted=CLOCKED))  # the lock is marked now
+    again = User(CLOCKED)
     assert world[1].take("x", again)
-    other = world.ask(1)
+    other = world.ask(1, wanted=CLOCKED)
     assert not world[1].put_back(again)
-    world[1].release(again)
-    world[1].turn()
+    world.finish(again)
     assert other.holds
 
 

@@ -390,8 +390,8 @@ MUTANTS = (
     Mutant(
         "acknowledgements are not repeated",
         LINKS,
-        "self._told = min(self._told, self._received - 1)",
-        "self._told = self._received",
+        "self.told = min(self.told, self.received - 1)",
+        "self.told = self.received",
         IN_LINKS,
     ),
     Mutant(
@@ -418,8 +418,8 @@ MUTANTS = (
     Mutant(
         "one message too many counts as acknowledged",
         LINKS,
-        "while len(kept) > unknown:",
-        "while kept and len(kept) >= unknown:",
+        "range(len(kept) - unknown)",
+        "range(min(len(kept), len(kept) - unknown + 1))",
         IN_LINKS,
     ),
     Mutant(
@@ -517,7 +517,7 @@ MUTANTS = (
     Mutant(
         "fences are reserved when there are none",
         FENCES,
-        "return self.highest >= self._low\n",
+        "return self.highest >= self.low\n",
         "return self.highest + 1 >= self.limit\n",
         IN_FENCES,
     ),
@@ -545,8 +545,8 @@ MUTANTS = (
     Mutant(
         "what waits for fences is forgotten",
         NODE,
-        "            self._turnstile.go_on()\n            self._mail.work_off()\n",
-        "            self._mail.work_off()\n",
+        "            self.turnstile.go_on()\n            self.mail.work_off()\n",
+        "            self.mail.work_off()\n",
         IN_FENCES,
     ),
     Mutant(

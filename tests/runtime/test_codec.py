@@ -461,12 +461,13 @@ def test_if_it_cannot_be_known_who_it_is_the_connection_ends() -> None:
 def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:
     """A link may hold ten thousand messages back, and a name may be long."""
     name: Callable[[int], str] = lambda i: f"{i:05}" + "🔒" * 995  # noqa: E731
-    sender, receiver = Link(), Link()
+    sender, receiver, fences = Link(), Link(), Fences()
+    fences.enter(1)
     posted: list[Message] = [Open(1, name(i), Demand(), 0.0) for i in range(10_000)]
     for message in posted:
         sender.post(message)
     ours, _, wire = connection()
-    ours.send(sender.batch(1, Fences()))
+    ours.send(sender.batch(1, fences))
     assert len(wire.written) > 2 * MOST_BYTES
 
     theirs, heard, their_wire = connection()
@@ -475,5 +476,5 @@ def test_a_batch_that_is_too_large_goes_as_several_and_arrives_whole() -> None:
     arrived: list[Message] = []
     for frame in heard.frames:
         assert isinstance(frame, Batch)
-        arrived.extend(receiver.accept(frame))
+        arrived.extend(receiver.accept(frame, fences))
     assert arrived == posted

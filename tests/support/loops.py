@@ -62,4 +62,4 @@ def heard(a: Node, b: Node) -> bool:
         return False
     there, here = a.mail._links.get(b.me), b.mail._links.get(a.me)
     said = there._last if there else 0
-    return said == (here._received if here else 0)
+    return said == (here.received if here else 0)

@@ -88,9 +88,11 @@ class Driver:
     def before_wait(self) -> None:
         """The thread that has made the step waits now, and comes back for nothing that it
         has released."""
-        with self.guard:
-            if self.host.node.may_let_go:
-                self.host.step(self.host.node.turn)
+        node = self.host.node
+        if node.turnstile.marked:
+            with self.guard:
+                if node.may_let_go:
+                    self.host.step(node.turn)
         self.after_step()
 
     def tell(self, work: Callable[..., None], *arguments: Any) -> None:

@@ -23,7 +23,7 @@ def mind_forks(host: Host) -> None:
 
 
 def hosts() -> list[Host]:
-    return [host for known in _hosts if (host := known()) is not None]
+    return [host for known in _hosts if (host := known())]
 
 
 def belongs_here(host: Host) -> None:

@@ -24,13 +24,9 @@ from peerlock.runtime.host import INTERRUPTED, Host
 
 def must_not_be_in_a_step() -> None:
     """Of any node: one of them may be the one that would have to answer."""
-    if any(map(is_in_a_step, hosts())):
-        raise Deadlock(INTERRUPTED)
-
-
-def is_in_a_step(host: Host) -> bool:
-    """Of that node: this thread, and not another one."""
-    return host.in_our_step
+    for host in hosts():
+        if host.is_stepping and host.in_our_step:
+            raise Deadlock(INTERRUPTED)
 
 
 class Loss(threading.Event):

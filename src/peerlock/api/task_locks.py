@@ -47,7 +47,9 @@ class User(grants.BaseUser):
     def until_settled(self) -> asyncio.Future[None] | None:
         """None if it is settled.  Under the guard, so that it is not settled meanwhile."""
         if not self._settled:
-            self._future = asyncio.get_running_loop().create_future()
+            loop = self.handle._driver.tasks_loop
+            assert loop is not None
+            self._future = loop.create_future()
         return self._future
 
     @property

@@ -214,16 +214,17 @@ class Lock(grants.Handle):
         return True
 
     def _wait(self, user: User, timeout: float) -> bool:
-        belongs_here(self._host)
+        driver = self._driver
+        belongs_here(driver.host)
         must_not_be_in_a_step()
         if timeout:
             self._must_not_wait_for_itself(user)
         user.expect()
-        self._host.step(self._ask, user)
+        driver.host.step(self._ask, user)
         if timeout:
-            self._driver.before_wait()
+            driver.before_wait()
         else:
-            self._driver.soon(self._probe, user)
+            driver.soon(self._probe, user)
         try:
             settled = user.wait(timeout or -1)
         except WouldBlock:
@@ -234,9 +235,11 @@ class Lock(grants.Handle):
 
     def _must_not_wait_for_itself(self, user: User) -> None:
         """A thread that already waits may ask again in a signal handler."""
+        lock = self._driver.host.node.locks.get(self._name)
+        if lock is None or not (lock.holders or lock.waiters):
+            return
         with self._guard:
-            lock = self._pure.locks.get(self._name)
-            users = (*lock.holders, *lock.waiters) if lock else ()
+            users = (*lock.holders, *lock.waiters)
         mine = [u for u in users if isinstance(u, User) and u.owner is user.owner]
         if mine and not self._demand.permits:
             raise Deadlock(f"this thread already holds or waits for {self._name!r}")
@@ -264,9 +267,11 @@ class Lock(grants.Handle):
 
     def _give_back_last(self, user: User | None) -> tuple[bool, bool]:
         """Whether it was held until now, and whether nothing else is to do."""
-        user = user or self._last()
-        if user in self._held:
-            self._held.remove(user)
+        held = self._held
+        if user is None:
+            user = held.pop() if len(held) == 1 else self._last()
+        if user in held:
+            held.remove(user)
         quick = self._driver.put_back(user)
         return quick or self._give_back(user), quick
 
@@ -275,7 +280,5 @@ class Lock(grants.Handle):
         held = self._held
         if not held:
             raise NotHeld(f"cannot release {self._name!r}: it is not held")
-        if len(held) > 1:
-            me = CURRENT.thread
-            return next((g for g in reversed(held) if g.owner is me), held[-1])
-        return held[0]
+        me = CURRENT.thread
+        return next((g for g in reversed(held) if g.owner is me), held[-1])

@@ -26,7 +26,7 @@ class Counts:
     """The same, while it counts."""
 
     grants: int = 0
-    handed_over: int = 0
+    requested: int = 0  # grants that were the first after a request of this node
     waited: float = 0.0
     lost: int = 0
     views: int = 0
@@ -35,5 +35,10 @@ class Counts:
     faults: int = 0
     messages: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def handed_over(self) -> int:
+        return self.grants - self.requested
+
     def copy(self) -> Statistics:
-        return Statistics(**(vars(self) | {"messages": self.messages.copy()}))
+        counted = {name: getattr(self, name) for name in Statistics.__match_args__}
+        return Statistics(**(counted | {"messages": self.messages.copy()}))

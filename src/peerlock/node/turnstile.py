@@ -106,9 +106,7 @@ class Turnstile:
         waiter.since = now
         waiter.lock = lock
         waiter.slot = slot
-        counts = self._statistics
-        counts.grants += 1
-        counts.handed_over += 1
+        self._statistics.grants += 1
         return True
 
     def put_back(self, waiter: Waiter) -> bool:
@@ -255,8 +253,7 @@ class Turnstile:
         marked, self.marked = self.marked, []
         for lock in marked:
             lock.marked = False
-            if not lock.lingers:
-                self._let_go(lock)
+            self._let_go(lock)
         for lock in resting:
             for slot in lock.slots:
                 slot.resting = False
@@ -408,8 +405,8 @@ class Turnstile:
 
     def _let_in(self, lock: NamedLock, waiter: Waiter, slot: Slot) -> None:
         counts = self._statistics
-        if slot.left < slot.bound:
-            counts.handed_over += 1
+        if slot.left == slot.bound:
+            counts.requested += 1
         if slot.left:
             slot.left -= 1
         slot.users += 1

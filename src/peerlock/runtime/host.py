@@ -107,7 +107,7 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        self._stepping = False  # the owner of the guard is in the middle of a step
+        self.is_stepping = False  # the owner of the guard is in the middle of a step
         self.transport = transport
         self.address = ""  # where other members reach this one, after the start
         self.describe = describe
@@ -260,11 +260,11 @@ class Host:
         much of it was done: the presence is told, and loses what the node holds.  A signal
         handler that runs in the middle of a step is refused.
         """
-        if self._stepping and self.in_our_step:
+        if self.is_stepping and self.in_our_step:
             raise Deadlock(INTERRUPTED)
         with self.guard:
             try:
-                self._stepping = True
+                self.is_stepping = True
                 return step(*arguments)
             except (RemoteError, NotHeld, ClusterError):
                 raise
@@ -274,7 +274,7 @@ class Host:
                     self.loop.call_soon_threadsafe(self._carry_out)
                 raise
             finally:
-                self._stepping = False
+                self.is_stepping = False
 
     @property
     def in_our_step(self) -> bool:
@@ -282,7 +282,7 @@ class Host:
 
         The flag alone does not say so: Ctrl-C may come before it could be taken back.
         """
-        return self._stepping and self.guard._is_owned()  # type: ignore[attr-defined]
+        return self.is_stepping and self.guard._is_owned()  # type: ignore[attr-defined]
 
     def flush(self) -> None:
         """Carry out the effects of the last step of the node; in the loop's thread."""
