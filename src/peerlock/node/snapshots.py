@@ -44,6 +44,7 @@ PARTS: dict[type, Fields] = {
         "_full",
         "_early",
         "_ahead",
+        "_questions",
     ),
     Homes: (
         "_entries",
