@@ -71,11 +71,17 @@ class Waiter:
     since = 0.0  # when it was let in
     lock: NamedLock | None = None
     slot: Slot | None = None
+    asks_since: float | None = None  # its process, if not since `asked_at`; for `status`
     probing = False  # it waits only as long as no other user does
     others: Others | None = None
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
+
+    @property
+    def requested_at(self) -> float:
+        """When the process has requested the lock for its first waiter, which this is."""
+        return self.asked_at if self.asks_since is None else self.asks_since
 
     def on_granted(self) -> None:
         """It holds now."""
@@ -215,6 +221,8 @@ class NamedLock:
         self.agreed: Demand | None = None
         for holder in self.holders:
             holder.slot = None
+        if self.waiters:
+            self.waiters[0].asks_since = None
 
     def add_waiter(self, waiter: Waiter) -> None:
         if not self.waiters:
@@ -226,6 +234,13 @@ class NamedLock:
         self.waiters.remove(waiter)
         if not self.waiters:
             self.waiters = NO_WAITERS
+
+    def withdraw(self, waiter: Waiter) -> None:
+        """The same; a request that was made for it is the next one's."""
+        was_first = bool(self.waiters) and self.waiters[0] is waiter
+        self.remove_waiter(waiter)
+        if was_first and self.waiters:
+            self.waiters[0].asks_since = waiter.requested_at
 
     def add_holder(self, holder: Waiter) -> None:
         if not self.holders:
