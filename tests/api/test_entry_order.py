@@ -130,6 +130,7 @@ async def test_the_status_of_a_cluster_lists_the_order_of_entry(
         async with node.lock("x"):
             entered.append((label, number))
             await pass_time()
+            await all_have_asked(a, b, c)
 
     async with AsyncExitStack() as stack:
         nodes = {
@@ -147,7 +148,7 @@ async def test_the_status_of_a_cluster_lists_the_order_of_entry(
             label = "AB"[number % 2]
             tasks.append(asyncio.create_task(hold(node, label, number)))
             await until(have_come(node, number // 2 + 1))
-            await delivered(a, b, c)
+            await all_have_asked(a, b, c)
         await pass_time()
         (lock,) = (await c.status()).locks
         grant.release()
@@ -161,6 +162,12 @@ async def test_the_status_of_a_cluster_lists_the_order_of_entry(
 
 def have_come(node: LockNode, waiters: int) -> Callable[[], bool]:
     return lambda: len(list(node.host.node.waiting())) == waiters
+
+
+async def all_have_asked(*nodes: LockNode) -> None:
+    """Also those whose turn has just ended; and all others have heard of it."""
+    await until(lambda: not any(node.host.node.wants_turn for node in nodes))
+    await delivered(*nodes)
 
 
 async def pass_time() -> None:
