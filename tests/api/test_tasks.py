@@ -656,6 +656,32 @@ async def test_shared_is_true_or_false(cluster: str, shared: Any) -> None:
         node.lock("x", shared=shared)
 
 
+FLAGS: dict[str, Callable[[LockNode, Any], object]] = {
+    "reentrant": lambda node, flag: node.lock("x", reentrant=flag),
+    "cancel_on_loss": lambda node, flag: node.lock("x", cancel_on_loss=flag),
+    "cancel_on_loss of several": lambda node, flag: node.locks("x", cancel_on_loss=flag),
+    "cancel_on_loss of a semaphore": lambda node, flag: node.semaphore(
+        "x", 2, cancel_on_loss=flag
+    ),
+    "cancel_on_loss of a decorator": lambda node, flag: node.locked(
+        "x", cancel_on_loss=flag
+    ),
+    "cancel_on_loss of a leader": lambda node, flag: node.leader("x", cancel_on_loss=flag),
+    "thread": lambda node, flag: peerlock.join(thread=flag),
+    "insecure": lambda node, flag: peerlock.Reach(insecure=flag),
+}
+
+
+@pytest.mark.parametrize("flag", [1, 0, None, "no", ""])
+@pytest.mark.parametrize("what", FLAGS)
+def test_every_other_flag_is_a_bool(cluster: str, what: str, flag: Any) -> None:
+    """As "no" is true, and None might be meant as either."""
+    node = peerlock.join(cluster)
+    name = what.partition(" ")[0]
+    with pytest.raises(UsageError, match=rf"^{name} must be True or False, got {flag!r}$"):
+        FLAGS[what](node, flag)
+
+
 def test_what_was_made_of_odd_values_is_not_what_others_get() -> None:
     odd: list[Any] = [Text(""), Whole(1), 0]
     assert demand(*odd) is demand("", 1)

@@ -309,6 +309,13 @@ class Text(str):
     """As numpy, markupsafe and enumerations have it."""
 
 
+@pytest.mark.parametrize("flag", [1, 0, None, "no", ""])
+def test_reentrant_is_a_bool(cluster: str, flag: Any) -> None:
+    with peerlock.sync.join(cluster) as node:
+        with pytest.raises(UsageError, match=r"^reentrant must be True or False, got "):
+            node.lock("x", reentrant=flag)
+
+
 NEARLY_RIGHT: dict[str, Callable[[Any], Lock]] = {
     "a name": lambda node: node.lock(Text("odd"), timeout=PATIENCE),
     "an algorithm": lambda node: node.lock(

@@ -13,7 +13,7 @@ from peerlock.api import grants
 from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
-from peerlock.api.names import plain_timeout
+from peerlock.api.names import must_be_bool, plain_timeout
 from peerlock.api.status import Holder
 from peerlock.node.locks import State
 from peerlock.node.terms import Demand
@@ -103,6 +103,7 @@ class Lock(grants.Handle):
         cancel_on_loss: bool = False,
     ) -> None:
         super().__init__(node.driver, name, demand, timeout)
+        must_be_bool("cancel_on_loss", cancel_on_loss)
         self._cancel_on_loss = cancel_on_loss
         self._entered: list[User] = []  # by `async with`, which releases them
         self._acquired: list[User] = []  # by `acquire`; the same task releases them
