@@ -171,7 +171,8 @@ class Lock(grants.Handle):
         """Acquire the lock.
 
         Raises Timeout if it is not acquired within `timeout` seconds; 0 acquires it only if
-        it is free.  Without a timeout, that of the lock counts.
+        it is free.  Without a timeout, that of the lock counts.  Raises Lost, as does
+        `async with`, if the lease ends before the task continues after the grant.
         """
         timeout = self._timeout if timeout is None else plain_timeout(timeout)
         return await self._acquire(timeout)
@@ -179,7 +180,7 @@ class Lock(grants.Handle):
     async def try_acquire(self) -> Grant:
         """Acquire the lock if no other user holds it or waits for it.
 
-        Raises WouldBlock otherwise.
+        Raises WouldBlock otherwise, and Lost as acquire() does.
         """
         return await self._acquire(None, probe=True)
 
