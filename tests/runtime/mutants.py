@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import click
 
+from peerlock.cli.ending import end_with
 from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, in_order
 
@@ -664,4 +665,4 @@ def main(part: str, place: Place) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)
