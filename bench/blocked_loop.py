@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import peerlock
+from peerlock.cli.ending import end_with
 
 BLOCKED = 4.0  # seconds
 SETTLED = 0.2  # after this many seconds of it another process asks
@@ -88,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

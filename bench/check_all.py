@@ -25,6 +25,7 @@ import click
 from peerlock.checker.model import Network, model
 from peerlock.checker.nodes import LARGE_STORIES, STORIES
 from peerlock.cli.check import gigabytes_free
+from peerlock.cli.ending import end_with
 from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, in_order
 
@@ -582,4 +583,4 @@ def number(value: float | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

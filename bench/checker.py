@@ -35,6 +35,8 @@ from bench.lamport_clock import DISTINCT, GENERATED, lamport_clock
 from peerlock.checker.arrays.search import ArraySearch
 from peerlock.checker.model import Model, Network, model
 from peerlock.checker.search import Limits
+from peerlock.cli.ending import end_with
+from peerlock.core.errors import UsageError, unknown
 
 YARDSTICKS = Path(__file__).parents[2] / "shared" / "yardsticks"
 LAMPORT = Path(__file__).with_name("lamport.pml")
@@ -75,6 +77,10 @@ RIVALS: dict[str, dict[str, Timed]] = {
 
 def main() -> None:
     beginnings = tuple(sys.argv[1:]) or ("",)
+    names = [*RIVALS, "largest"]
+    for beginning in beginnings:
+        if not any(name.startswith(beginning) for name in names):
+            raise UsageError(unknown("check", beginning, names, listed=True))
     print(f"{'':26}{'':14}{'states':>10}{'median s':>10}{'lowest':>8}{'highest':>8}")
     for what, rivals in RIVALS.items():
         if not what.startswith(beginnings):
@@ -185,4 +191,4 @@ def run(folder: str, *command: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -35,11 +35,13 @@ from bench.crew import (
     roam,
 )
 from bench.locks import progress, write
+from bench.options import must_know
 from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
 import peerlock
 from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.cli.ending import end_with
 from peerlock.node.terms import LOCK, SEMAPHORE
 
 PERMITS = 3
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
+    must_know("algorithm", options.names, [a.name for a in CATALOGUE if a.serves])
     repeats = options.repeats or (1 if options.quick else 3)
     seconds = 0.3 if options.quick else 2.0
     report = {}
@@ -189,4 +192,4 @@ def table(kind: str, usual: str, runs: Runs) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -22,6 +22,7 @@ from typing import Any
 
 from bench.ping_pong import GAMES, one_way
 
+from peerlock.cli.ending import end_with
 from peerlock.node.node import Node
 from peerlock.node.terms import demand
 from peerlock.node.views import Member, View
@@ -166,4 +167,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

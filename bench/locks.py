@@ -42,9 +42,12 @@ from bench.crew import (
     inherit,
     roam,
 )
+from bench.options import must_know
 from bench.ping_pong import GAMES, one_way
 from bench.rivals import ASYNCIO, IN_TURN, REDIS_PY, RIVALS, TASKS, THREADS, UVLOOP, Rival
 from bench.servers import SERVERS, NotHere
+
+from peerlock.cli.ending import end_with
 
 CROWD = 8
 TTL = 2.0
@@ -215,10 +218,11 @@ def asked_for() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="short, and less sure")
-    parser.add_argument("--only", type=letters, default=list(MEASURES), metavar="a,b,c")
+    parser.add_argument("--only", default=",".join(MEASURES), metavar="a,b,c")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
+    options.only = letters(options.only)
     options.repeats = options.repeats or (2 if options.quick else 5)
     options.seconds = 0.2 if options.quick else 1.0
     return options
@@ -226,8 +230,7 @@ def asked_for() -> argparse.Namespace:
 
 def letters(text: str) -> list[str]:
     chosen = text.split(",")
-    if unknown := [letter for letter in chosen if letter not in MEASURES]:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}")
+    must_know("letter", chosen, MEASURES)
     return chosen
 
 
@@ -326,4 +329,4 @@ def show(letter: str, found: Found, missing: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

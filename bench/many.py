@@ -47,6 +47,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from bench.crew import Crew, Member, alone, contend, crew, hand_offs, hand_on, hold, inherit
+from bench.options import must_know
 from bench.ping_pong import Game, Plain, one_way
 from bench.rivals import Client, Connect, Gateway, etcd, postgresql
 from bench.servers import NotHere, directory, free_port, running
@@ -54,6 +55,7 @@ from bench.servers import found as found_program
 from bench.servers import postgresql as postgresql_server
 
 import peerlock
+from peerlock.cli.ending import end_with
 from peerlock.runtime.certificates import issue, new_authority
 
 HOST = "127.0.0.1"
@@ -321,6 +323,7 @@ def asked_for() -> argparse.Namespace:
     parser.add_argument("--loop", choices=("asyncio", "uvloop"), default="asyncio")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
+    must_know("letter", options.only, MEASURES)
     options.repeats = 2 if options.quick else 5
     options.seconds = 0.5 if options.quick else 2.0
     return options
@@ -384,4 +387,4 @@ def progress(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -19,6 +19,7 @@ from random import Random
 from typing import NamedTuple
 
 from peerlock.algorithms.catalogue import CATALOGUE
+from peerlock.cli.ending import end_with
 from peerlock.node.node import Node
 from peerlock.node.terms import LOCK, Demand, demand
 from peerlock.node.views import Member, View
@@ -160,4 +161,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

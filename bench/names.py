@@ -25,6 +25,7 @@ from bench.crew import Member, crew
 from bench.rivals import peerlock_tasks
 from bench.servers import directory
 
+from peerlock.cli.ending import end_with
 from peerlock.node.knobs import Knobs
 from peerlock.node.terms import LOCK
 
@@ -121,4 +122,4 @@ def growth(samples: list[Sample]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -22,6 +22,8 @@ from bench.locks import MEASURES, letters, progress
 from bench.rivals import RIVALS, TASKS, THREADS, UVLOOP
 from bench.servers import directory
 
+from peerlock.cli.ending import end_with
+
 HERE = Path(__file__).parents[1]
 OURS = (TASKS, UVLOOP, THREADS)
 ONE = "import sys; from bench.older import measure_one; measure_one(*sys.argv[1:])"
@@ -72,4 +74,4 @@ def main(older: Path, only: str, rounds: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

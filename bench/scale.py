@@ -56,10 +56,12 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from bench.names import megabytes
+from bench.options import must_know
 from bench.start import as_installed
 
 import peerlock
 from peerlock.algorithms.index import INDEX
+from peerlock.cli.ending import end_with
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node
 from peerlock.node.terms import LOCK, demand
@@ -573,6 +575,7 @@ def main() -> None:
     parser.add_argument("--only", default="abcdefghijklm", help="which rows, such as acd")
     parser.add_argument("--json", type=argparse.FileType("w"), help="write all rows there")
     options = parser.parse_args()
+    must_know("letter", options.only, "".join(MEASURES))
     rounds = 5 if options.quick else 40
     rows = []
     for letters, measure in MEASURES.items():
@@ -585,4 +588,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

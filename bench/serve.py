@@ -24,6 +24,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from peerlock.cli.ending import end_with
+
 GET, GRANT, RELEASE, NEW = "GET /healthz", "grant", "release", "grant of a new name"
 BOTH = "grant and release"
 AT_MOST = 3.0  # times a GET, for a grant
@@ -128,4 +130,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_with(main)

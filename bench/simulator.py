@@ -32,6 +32,7 @@ from typing import Any
 
 import simpy
 
+from peerlock.cli.ending import end_with
 from peerlock.cli.start import collect_garbage_rarely
 from peerlock.simulator import simulation
 from peerlock.simulator.load import Heavy
@@ -154,7 +155,8 @@ def print_parts() -> None:
 
 def growth(nodes: int, entries: int = 20_000) -> dict[str, float]:
     """Naimi-Trehel at `nodes`, the median of three, each in a process of its own."""
-    command = [sys.executable, "-m", "bench.simulator", "--grown", f"{nodes},{entries}"]
+    sizes = [str(nodes), str(entries)]
+    command = [sys.executable, "-m", "bench.simulator", "--grown", *sizes]
     outputs = [subprocess.check_output(command) for _ in range(3)]
     runs: list[dict[str, float]] = [json.loads(output) for output in outputs]
     return sorted(runs, key=lambda run: run["microseconds_per_message"])[1]
@@ -181,10 +183,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--parts", action="store_true", help="where an event's time goes")
-    parser.add_argument("--grown", metavar="NODES,ENTRIES", help="only this, as JSON")
+    parser.add_argument(
+        "--grown",
+        nargs=2,
+        type=int,
+        metavar=("NODES", "ENTRIES"),
+        help="only this, as JSON",
+    )
     options = parser.parse_args()
     if options.grown:
-        print(json.dumps(grown(*map(int, options.grown.split(",")))))
+        print(json.dumps(grown(*options.grown)))
         return
     if options.parts:
         print_parts()
@@ -215,4 +223,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

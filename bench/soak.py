@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from peerlock.cli.ending import end_with
 from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, WorkerDied, as_done
 from peerlock.simulator.cluster import Cluster, ClusterStory, StoryOutcome
@@ -138,4 +139,4 @@ def main(seeds: int, first: int, seed: int | None, log: bool, place: Place) -> N
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

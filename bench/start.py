@@ -22,6 +22,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
+from peerlock.cli.ending import end_with
+
 PEERLOCK = str(Path(sys.executable).with_name("peerlock"))
 BARE, PARTS, IMPORT = "python -c pass", "import asyncio, msgspec", "import peerlock"
 VERSION, LIST, LOCK = "peerlock --version", "peerlock list", "peerlock lock x -- true"
@@ -118,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -656,6 +656,32 @@ async def test_shared_is_true_or_false(cluster: str, shared: Any) -> None:
         node.lock("x", shared=shared)
 
 
+FLAGS: dict[str, Callable[[LockNode, Any], object]] = {
+    "reentrant": lambda node, flag: node.lock("x", reentrant=flag),
+    "cancel_on_loss": lambda node, flag: node.lock("x", cancel_on_loss=flag),
+    "cancel_on_loss of several": lambda node, flag: node.locks("x", cancel_on_loss=flag),
+    "cancel_on_loss of a semaphore": lambda node, flag: node.semaphore(
+        "x", 2, cancel_on_loss=flag
+    ),
+    "cancel_on_loss of a decorator": lambda node, flag: node.locked(
+        "x", cancel_on_loss=flag
+    ),
+    "cancel_on_loss of a leader": lambda node, flag: node.leader("x", cancel_on_loss=flag),
+    "thread": lambda node, flag: peerlock.join(thread=flag),
+    "insecure": lambda node, flag: peerlock.Reach(insecure=flag),
+}
+
+
+@pytest.mark.parametrize("flag", [1, 0, None, "no", ""])
+@pytest.mark.parametrize("what", FLAGS)
+def test_every_other_flag_is_a_bool(cluster: str, what: str, flag: Any) -> None:
+    """As "no" is true, and None might be meant as either."""
+    node = peerlock.join(cluster)
+    name = what.partition(" ")[0]
+    with pytest.raises(UsageError, match=rf"^{name} must be True or False, got {flag!r}$"):
+        FLAGS[what](node, flag)
+
+
 def test_what_was_made_of_odd_values_is_not_what_others_get() -> None:
     odd: list[Any] = [Text(""), Whole(1), 0]
     assert demand(*odd) is demand("", 1)
@@ -878,23 +904,29 @@ async def test_a_task_that_finds_the_loss_by_itself_is_not_cancelled_for_it_late
         assert not task.cancelling()
 
 
+async def enter(lock: Lock) -> None:
+    async with lock:
+        raise AssertionError("the body runs although the lock is lost")
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+@pytest.mark.parametrize("how", [enter, Lock.acquire])
 @on_each_loop
 async def test_lost_before_the_waiter_woke_up_is_lost_and_no_cancellation(
-    cluster: str,
+    cluster: str, how: Callable[[Lock], Coroutine[Any, Any, Any]], cancel: bool
 ) -> None:
     async with peerlock.join(cluster) as node:
-        for cancel in (False, True):
-            waiting = asking(node.lock("x", cancel_on_loss=cancel))
-            held = node.host.node.locks
-            while not (held.get("x") and held["x"].holders):
-                await asyncio.sleep(0)
-            if not waiting.done():
-                node.host.node.lose_everything()
-                node.driver.soon(node.host._mind_loss)
-                with pytest.raises(peerlock.Lost):
-                    await waiting
-            else:
-                (await waiting).release()
+        grant = await node.lock("x").acquire()
+        waiting = asyncio.create_task(how(node.lock("x", cancel_on_loss=cancel)))
+        await until(lambda: users(node) == 2)
+        with node.host.guard:
+            grant.release()
+            node.host.node.lose_everything()  # as at the end of its lease
+        node.driver.soon(node.host._mind_loss)
+        with pytest.raises(peerlock.Lost, match="'x' was lost as soon as it was granted"):
+            await waiting
+        async with node.lock("x", timeout=10):
+            pass
 
 
 @on_each_loop

@@ -309,6 +309,13 @@ class Text(str):
     """As numpy, markupsafe and enumerations have it."""
 
 
+@pytest.mark.parametrize("flag", [1, 0, None, "no", ""])
+def test_reentrant_is_a_bool(cluster: str, flag: Any) -> None:
+    with peerlock.sync.join(cluster) as node:
+        with pytest.raises(UsageError, match=r"^reentrant must be True or False, got "):
+            node.lock("x", reentrant=flag)
+
+
 NEARLY_RIGHT: dict[str, Callable[[Any], Lock]] = {
     "a name": lambda node: node.lock(Text("odd"), timeout=PATIENCE),
     "an algorithm": lambda node: node.lock(
@@ -398,6 +405,30 @@ def test_of_threads_that_share_a_handle_each_releases_his_own(node: LockNode) ->
 
 
 # Loss
+
+
+def enter(lock: Lock) -> None:
+    with lock:
+        raise AssertionError("the body runs although the lock is lost")
+
+
+@pytest.mark.parametrize("how", [enter, Lock.acquire])
+def test_lost_before_the_waiter_woke_up_is_lost(
+    node: LockNode, how: Callable[[Lock], Any]
+) -> None:
+    lock = node.lock("x")
+    lock.acquire()
+    waiting = Thread(lambda: how(node.lock("x")))
+    until(lambda: users(node) == 2)
+    with node.host.guard:
+        lock.release()
+        node.host.node.lose_everything()  # as at the end of its lease
+    node.driver.soon(node.host._mind_loss)
+    error = waiting.result()
+    assert isinstance(error, peerlock.Lost)
+    assert str(error) == "'x' was lost as soon as it was granted"
+    with node.lock("x", timeout=PATIENCE):
+        pass
 
 
 def test_loss_sets_an_event_and_is_told_at_the_end(

@@ -17,6 +17,7 @@ from peerlock.algorithms.card import card
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.algorithms.settings import SETTINGS
 from peerlock.cli.advise import place
+from peerlock.cli.ending import complain_of_output
 from peerlock.cli.figures import counted
 from peerlock.cli.main import COMMANDS
 
@@ -489,6 +490,53 @@ def test_a_reader_that_has_seen_enough_is_no_error(arguments: str, code: int) ->
     finally:
         os.close(writes)
     assert (done.returncode, done.stderr) == (code, "")
+
+
+NO_OUTPUT = "peerlock: cannot write the output: {}; write it to another place\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--version",
+        "--help",
+        "list",
+        "list --museum --json",
+        "status",
+        "status --json",
+        "check central -n 2",
+        "check ricart-agrawala-ties -n 2 --json",
+        "lock --help",
+        "migrate --sql",
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(
+    arguments: str, unbuffered: str, short_path: Path
+) -> None:
+    """On a full disk, or where the shell has opened it for reading."""
+    environment = os.environ | {
+        "PYTHONUNBUFFERED": unbuffered,
+        "PEERLOCK_CLUSTER": f"sqlite://{short_path / 'c.db'}",
+    }
+    for path, how, why in (
+        ("/dev/full", "w", "No space left on device"),
+        (os.devnull, "r", "Bad file descriptor"),
+    ):
+        with open(path, how) as output:
+            done = subprocess.run(
+                [sys.executable, "-m", "peerlock", *arguments.split()],
+                stdout=output,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+        assert (done.returncode, done.stderr) == (74, NO_OUTPUT.format(why))
+
+
+def test_an_error_of_a_file_is_not_taken_for_one_of_the_output() -> None:
+    assert complain_of_output(FileNotFoundError(2, "No such file", "x")) == 0
+    assert complain_of_output(ValueError("full")) == 0
 
 
 @pytest.mark.parametrize("name", ["ricart-agrawala-ties", "maekawa-without-inquire"])

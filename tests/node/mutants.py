@@ -21,7 +21,7 @@ from peerlock.node.fences import Fences
 from peerlock.node.homes import Entry, Homes, OpenRequest
 from peerlock.node.links import Link
 from peerlock.node.locks import OPEN, NamedLock, Stage
-from peerlock.node.mail import Mail
+from peerlock.node.mail import KeptMessage, Mail
 from peerlock.node.node import Node
 from peerlock.node.succession import Succession
 from peerlock.node.terms import Demand, Terms, settle
@@ -35,6 +35,7 @@ from peerlock.node.wire import (
     EpochMessage,
     Formed,
     Go,
+    HomeMessage,
     Message,
     NameReport,
     Next,
@@ -143,18 +144,18 @@ def nothing_is_ahead(patch: Patch) -> None:
 
 
 def what_is_ahead_is_overtaken(patch: Patch) -> None:
-    def is_ahead(self: Mail, sender: MemberId, message: Message) -> bool:
-        if getattr(message, "view", 0) <= self._seen:
+    def is_ahead(self: Mail, sender: MemberId, message: HomeMessage) -> bool:
+        if message.view <= self._seen:
             return False
-        self._ahead.setdefault(sender, deque()).append(message)
+        self._ahead.setdefault(sender, deque()).append(KeptMessage(message, 0))
         return True
 
     patch.setattr(Mail, "is_ahead", is_ahead)
 
 
 def what_is_ahead_is_dropped(patch: Patch) -> None:
-    def is_ahead(self: Mail, sender: MemberId, message: Message) -> bool:
-        return bool(getattr(message, "view", 0) > self._seen)
+    def is_ahead(self: Mail, sender: MemberId, message: HomeMessage) -> bool:
+        return message.view > self._seen
 
     patch.setattr(Mail, "is_ahead", is_ahead)
 

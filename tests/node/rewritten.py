@@ -488,8 +488,8 @@ NODE = (
         "what came early is taken in another order",
         Mail,
         "catch_up",
-        "return early",
-        "return early[::-1]",
+        "return due",
+        "return due[::-1]",
         "test_mail.test_all_early_batches_are_kept_in_order",
     ),
     M(

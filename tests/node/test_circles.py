@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf, nan
 from typing import NamedTuple
 
 import pytest
@@ -889,7 +890,15 @@ def test_a_demand_that_makes_no_sense_is_a_counted_error(message: Open) -> None:
     assert len(world[1].homes) == 0
 
 
-@pytest.mark.parametrize("waited", [-HUGE, float(HUGE), float("inf"), float("nan")])
+@pytest.mark.parametrize("waited", [inf, -inf, nan])
+def test_a_wait_that_is_no_number_of_seconds_is_a_counted_error(waited: float) -> None:
+    world = World(3)
+    world.say(2, 1, Open(world.number, "x", LOCK, waited))
+    assert world[1].statistics.remote_errors == 1
+    assert len(world[1].homes) == 0
+
+
+@pytest.mark.parametrize("waited", [-HUGE, float(HUGE), 1e308, -1e308])
 def test_huge_waits_disturb_only_the_order_of_their_name(waited: float) -> None:
     world = World(5)
     holder, waiter = world.get(2), world.wait(3)

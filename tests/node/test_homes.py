@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
+from math import inf, nan
 from typing import Any
 
 import pytest
 
 from peerlock.algorithms.lookup import algorithm
 from peerlock.core.errors import UsageError
+from peerlock.core.peer import RemoteError
 from peerlock.node import circles
 from peerlock.node.homes import Entry
 from peerlock.node.locks import OPEN, Slot, Stage
@@ -1069,6 +1071,22 @@ def test_formed_from_strangers_to_the_circle_is_ignored() -> None:
     forming = entry(world).epoch
     world.say(5, 1, Formed(world.number, "x", forming, True, True, 9.0))
     world.say(2, 1, Formed(world.number, "x", forming, True, True, 9.0))
+    assert user.waits and world[1].homes.awaited == {4}
+    world.wake(4)
+    world.settle()
+    assert user.holds and circle(world) == {2, 3, 4}
+
+
+@pytest.mark.parametrize("waited", [inf, -inf, nan])
+def test_an_answer_with_a_wait_that_is_no_number_of_seconds_is_none(waited: float) -> None:
+    world = World(5)
+    world.use(2, 4)
+    world.still.add(4)
+    user = world.ask(3)
+    world.settle()
+    forged = Formed(world.number, "x", entry(world).epoch, True, False, waited)
+    with pytest.raises(RemoteError, match="cannot have waited"):
+        world[1].homes.formed(4, forged)
     assert user.waits and world[1].homes.awaited == {4}
     world.wake(4)
     world.settle()

@@ -5,14 +5,32 @@ from __future__ import annotations
 import pytest
 
 from peerlock.core.peer import RemoteError
-from peerlock.node import links
+from peerlock.node import links, mail
 from peerlock.node.fences import Fences
 from peerlock.node.links import UNTOLD, Link
-from peerlock.node.mail import EARLY
-from peerlock.node.wire import Batch, Close, Formed, Go, Open, Opened, Probe, Probed
+from peerlock.node.mail import EARLY, OF_HOMES
+from peerlock.node.terms import settle
+from peerlock.node.wire import (
+    Batch,
+    Close,
+    Epoch,
+    Formed,
+    Go,
+    Message,
+    Open,
+    Opened,
+    Probe,
+    Probed,
+    Reform,
+    Refused,
+    Stale,
+    Tell,
+    Told,
+)
 from tests.support.nodes import CLOCKED, LOCK, World, said
 
 SAID = Probe("x")
+NAIMI = settle(LOCK, 0)
 
 # One link for as long as both are in
 
@@ -319,6 +337,146 @@ def test_a_member_that_is_out_leaves_nothing_that_was_kept() -> None:
     world.die(3)
     world.settle()
     assert world[1].remembers() == {"locks": 0, "homes": 0, "links": 0, "early": 0}
+
+
+# Views that cannot be
+
+HUGE = 2**40
+FORGED: dict[type, Message] = {
+    Open: Open(HUGE, "x", LOCK, 0.0),
+    Reform: Reform(HUGE, "x", Epoch(HUGE, 1)),
+    Formed: Formed(HUGE, "x", Epoch(HUGE, 1), True, True, 0.0),
+    Opened: Opened(HUGE, "x", Epoch(HUGE, 1), NAIMI, (1, 2), (), ()),
+    Refused: Refused(HUGE, "x", LOCK, "so"),
+    Close: Close(HUGE, "x", Epoch(1, 1)),
+    Tell: Tell(HUGE, 1, (2,), ()),
+    Told: Told(HUGE, 1, (), False),
+    Stale: Stale(HUGE, "x", HUGE),
+}
+
+
+def honest(world: World, name: str) -> Open:
+    return Open(world.number, name, LOCK, 0.0)
+
+
+def test_the_list_of_forged_messages_is_whole() -> None:
+    assert FORGED.keys() == OF_HOMES
+
+
+@pytest.mark.parametrize("kind", FORGED, ids=lambda kind: kind.__name__)
+def test_what_waits_for_a_view_that_cannot_be_is_a_counted_error(kind: type) -> None:
+    """What its sender says afterwards has waited, and is heard then."""
+    world = World(2)
+    node = world[1]
+    world.say(2, 1, FORGED[kind], honest(world, "y"))
+    assert node.waits_for_view and node.remembers()["early"] == 2
+    assert node.remembers()["homes"] == 0
+    node.view_asked()
+    assert not node.waits_for_view  # one question is enough
+    assert node.remembers()["early"] == 2 and world.remote_errors == 0
+    node.view_answered()
+    assert node.remembers()["early"] == 0 and world.remote_errors == 1
+    assert node.homes.circle_of("y") == (2,) and not node.waits_for_view
+
+
+def test_what_comes_after_the_question_waits_for_the_next() -> None:
+    """The view may have been made after the engine was read."""
+    world = World(2)
+    node = world[1]
+    node.view_asked()
+    world.say(2, 1, honest(world, "y")._replace(view=world.number + 1))
+    node.view_answered()
+    assert node.waits_for_view and node.remembers()["early"] == 1
+    node.view_asked()
+    world.see(1, 2)
+    node.view_answered()
+    assert node.remembers()["early"] == 0 and world.remote_errors == 0
+    assert node.homes.circle_of("y") == (2,)
+
+
+def test_what_cannot_be_is_dropped_and_what_comes_later_waits() -> None:
+    world = World(2)
+    node = world[1]
+    world.say(2, 1, FORGED[Open], honest(world, "y"))
+    node.view_asked()
+    world.say(2, 1, FORGED[Close], honest(world, "z"))
+    node.view_answered()
+    assert node.homes.circle_of("y") == (2,) and node.homes.circle_of("z") == ()
+    assert world.remote_errors == 1 and node.waits_for_view
+    node.view_asked()
+    node.view_answered()
+    assert node.homes.circle_of("z") == (2,) and world.remote_errors == 2
+
+
+def test_a_question_that_failed_shows_nothing() -> None:
+    """The node has asked twice, and has one answer: to the second question."""
+    world = World(2)
+    node = world[1]
+    node.view_asked()
+    world.say(2, 1, FORGED[Open])
+    node.view_asked()
+    node.view_answered()
+    assert world.remote_errors == 1 and node.remembers()["early"] == 0
+
+
+def test_one_that_says_what_cannot_be_holds_up_no_other_member() -> None:
+    world = World(3)
+    world.say(3, 1, FORGED[Open])
+    assert world.get(2).holds
+    assert world[1].remembers()["early"] == 1
+
+
+def test_a_stranger_that_cannot_be_a_member_is_a_counted_error() -> None:
+    """A member of that number would be in a view that the answer has."""
+    world = World(2)
+    node = world[1]
+    node.receive(HUGE, Batch(1, HUGE, 1, 0, 0, 0, (honest(world, "y"),)))
+    assert node.waits_for_view
+    node.view_asked()
+    assert not node.waits_for_view
+    world.see(1, 2)  # another view, heard meanwhile, says nothing of it
+    assert not node.waits_for_view and node.remembers()["early"] == 1
+    node.view_answered()
+    assert node.remembers()["early"] == 0 and node.statistics.remote_errors == 1
+
+
+def test_while_a_node_is_out_an_answer_shows_nothing() -> None:
+    """It has asked as the member that it was, and has not seen the answer."""
+    world = World(2)
+    world.add(3)
+    view = world.next_view(1, 2, 3)
+    world.show(3, view)
+    user = world.ask(3)
+    world.carry()
+    node = world[1]
+    node.view_asked()
+    node.lose_everything()
+    node.view_answered()
+    assert node.remembers()["early"] == 1 and node.statistics.remote_errors == 0
+    assert user.waits
+
+
+def test_what_is_kept_of_a_member_is_bounded_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch too many is refused, and comes again over the next connection."""
+    monkeypatch.setattr(mail, "AHEAD", 3)
+    world = World(3)
+    view = world.next_view(1, 2, 3)
+    world.show(2, view)
+    users = [world.ask(2, f"name {i}") for i in range(3)]
+    world.carry()
+    for i in range(3, 8):
+        users.append(world.ask(2, f"name {i}"))
+        with pytest.raises(RemoteError, match="2 sends too much in views"):
+            world.carry()
+    assert world[1].remembers()["early"] == 3
+    assert world.get(3).holds  # others are heard
+    world.show(1, view)
+    world[2].connected(1, again=True)
+    world.settle()
+    assert all(user.holds for user in users)
+    assert world.remote_errors == 0
 
 
 # To ourselves

@@ -29,6 +29,7 @@ from peerlock.node.presence import (
     margin,
 )
 from peerlock.node.waiters import State, Waiter
+from peerlock.node.wire import Message, Stale
 from tests.support.presences import (
     LEASE,
     ME,
@@ -36,6 +37,7 @@ from tests.support.presences import (
     THIRD,
     Alone,
     member,
+    ready,
     view,
     younger_member,
 )
@@ -586,6 +588,79 @@ def test_an_engine_that_tells_by_itself_is_not_asked(pair: Alone) -> None:
     pair.watching = True
     pair.suspect(OTHER)
     assert pair.drain() == []
+
+
+# Views that cannot be
+
+
+def hear(presence: Alone, number: int, *messages: Message) -> None:
+    """The other one says this, its messages from this number on."""
+    presence.node.receive(OTHER, ready(10)._replace(first=number, messages=messages))
+
+
+STALE = Stale(2**40, "", 0)
+
+
+def asks(presence: Alone) -> int:
+    """As its host does after every batch and step."""
+    if presence.node.waits_for_view:
+        presence.look()
+    return len(presence.got(Renew))
+
+
+def test_a_view_that_cannot_be_costs_one_question(pair: Alone) -> None:
+    hear(pair, 2, STALE)
+    assert [asks(pair) for _ in range(3)] == [1, 0, 0]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert [asks(pair) for _ in range(3)] == [0, 0, 0]
+    assert pair.node.statistics.remote_errors == 1
+    assert pair.node.remembers()["early"] == 0
+
+
+def test_what_comes_while_the_engine_is_asked_costs_one_more(pair: Alone) -> None:
+    """The answer may be older than the view that it was sent in."""
+    pair.look()
+    for number in range(2, 9):
+        hear(pair, number, STALE)
+        assert asks(pair) == (number == 2)  # the one before they came
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert pair.node.statistics.remote_errors == 0
+    assert [asks(pair) for _ in range(3)] == [1, 0, 0]
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert [asks(pair) for _ in range(3)] == [0, 0, 0]
+    assert pair.node.statistics.remote_errors == 7
+
+
+def test_a_view_is_not_asked_for_again_and_again_if_the_engine_fails(pair: Alone) -> None:
+    hear(pair, 2, STALE)
+    assert asks(pair) == 1
+    pair.failed("no answer in time")
+    assert [asks(pair) for _ in range(3)] == [0, 0, 0]
+    assert pair.node.statistics.remote_errors == 0
+    pair.pass_time(POLL)
+    assert asks(pair) == 1
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert pair.node.statistics.remote_errors == 1
+
+
+def test_a_view_that_the_engine_has_is_no_error(pair: Alone) -> None:
+    hear(pair, 2, STALE._replace(view=11))
+    assert asks(pair) == 1
+    pair.renewed(view(11, ME, OTHER), pair.ends, False)
+    assert pair.node.statistics.remote_errors == 0 == pair.node.remembers()["early"]
+
+
+def test_fences_are_no_answer(pair: Alone) -> None:
+    """They are reserved first, and the view is read then."""
+    pair.node.fences.highest = pair.node.fences.limit - 2
+    hear(pair, 2, STALE)
+    pair.look()
+    assert pair.drain() == [Reserve()]
+    pair.reserved(1_000)
+    assert pair.node.statistics.remote_errors == 0
+    assert asks(pair) == 1
+    pair.renewed(view(10, ME, OTHER), pair.ends, False)
+    assert pair.node.statistics.remote_errors == 1 and asks(pair) == 0
 
 
 # Faults and troubles

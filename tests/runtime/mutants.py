@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import click
 
+from peerlock.cli.ending import end_with
 from peerlock.cli.places import place_options
 from peerlock.lab.executor import Place, in_order
 
@@ -50,11 +51,12 @@ TRANSPORT, DOOR, LISTENING = (
     "runtime/door.py",
     "runtime/listening.py",
 )
-LINKS, FENCES, NODE, MAIL, TURNSTILE, WIRE = (
+LINKS, FENCES, NODE, MAIL, PRESENCE, TURNSTILE, WIRE = (
     "node/links.py",
     "node/fences.py",
     "node/node.py",
     "node/mail.py",
+    "node/presence.py",
     "node/turnstile.py",
     "node/wire.py",
 )
@@ -439,8 +441,8 @@ MUTANTS = (
     Mutant(
         "only the last eight early batches are kept",
         MAIL,
-        "        self._early.append((sender, batch))\n",
-        "        self._early = [*self._early[-7:], (sender, batch)]\n",
+        "        self._early.append(KeptBatch(sender, batch, self._questions))\n",
+        "        self._early = [*self._early[-7:], KeptBatch(sender, batch, 0)]\n",
         IN_MAIL,
     ),
     Mutant(
@@ -449,6 +451,62 @@ MUTANTS = (
         "if len(self._early) >= EARLY:",
         "if len(self._early) < 0:",
         IN_MAIL,
+    ),
+    Mutant(
+        "any number of messages of a view to come is kept",
+        MAIL,
+        "if self._ahead and len(self._ahead.get(sender, ())) >= AHEAD:",
+        "if False:",
+        IN_MAIL,
+    ),
+    Mutant(
+        "what came after the question is dropped, too",
+        MAIL,
+        "return kept.questions < self._questions",
+        "return True",
+        IN_MAIL,
+    ),
+    Mutant(
+        "what cannot be is kept until its member is out",
+        MAIL,
+        "return kept.questions < self._questions",
+        "return False",
+        IN_MAIL,
+    ),
+    Mutant(
+        "what cannot be holds up what follows until the next view",
+        MAIL,
+        "        dropped = before - self.kept\n        self._hear_kept()\n",
+        "        dropped = before - self.kept\n",
+        IN_MAIL,
+    ),
+    Mutant(
+        "an answer to a node that is out is taken for the view that it has seen",
+        NODE,
+        "        if self.member:\n            self.statistics.remote_errors += self.mail",
+        "        if True:\n            self.statistics.remote_errors += self.mail",
+        IN_MAIL,
+    ),
+    Mutant(
+        "a view is asked for again and again",
+        PRESENCE,
+        "        self.node.view_asked()\n",
+        "",
+        "tests/node/test_presence.py",
+    ),
+    Mutant(
+        "an answer of the engine shows nothing",
+        PRESENCE,
+        "        self.node.view_answered()\n",
+        "",
+        "tests/node/test_presence.py",
+    ),
+    Mutant(
+        "any wait is taken from a member",
+        "node/homes.py",
+        "if not isfinite(waited):",
+        "if False:",
+        "tests/node/test_circles.py tests/node/test_homes.py",
     ),
     # fences
     Mutant(
@@ -607,4 +665,4 @@ def main(part: str, place: Place) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -5,8 +5,9 @@ import os
 import resource
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
+from math import inf, nan
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -18,11 +19,12 @@ import peerlock
 from peerlock.algorithms.catalogue import CATALOGUE
 from peerlock.api.tasks import LockNode
 from peerlock.core.peer import RemoteError
+from peerlock.membership.engine import Renewed
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
 from peerlock.node.waiters import Waiter
-from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, Open, ToPeer
+from peerlock.node.wire import MESSAGES, Batch, Epoch, NameReport, Open, Stale, ToPeer
 from peerlock.runtime.codec import (
     GREETING,
     LENGTH,
@@ -253,6 +255,36 @@ async def test_another_user_is_not_heard(cluster: str) -> None:
 
 # A member that talks nonsense
 
+
+@on_each_loop
+async def test_a_view_that_cannot_be_is_asked_for_once_and_is_a_counted_error(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locks are passed to and fro meanwhile: the engine is not asked after each message."""
+    async with peerlock.join(cluster) as home, peerlock.join(cluster) as other:
+        await delivered(home, other)
+        renewals, renew = 0, home.host.engine.renew
+
+        async def counted(me: int, suspects: Collection[int] = ()) -> Renewed:
+            nonlocal renewals
+            renewals += 1
+            return await renew(me, suspects)
+
+        monkeypatch.setattr(home.host.engine, "renew", counted)
+        with other.host.guard:
+            for _ in range(10):
+                other.host.node.mail.post(home.host.node.me, Stale(2**40, "", 0))
+        other.driver.after_step()
+        for _ in range(100):
+            for node in (home, other):
+                async with node.lock("x", timeout=10):
+                    pass
+        await until(lambda: home.statistics().remote_errors == 10)
+        assert renewals <= 5  # some of them as time has passed
+        assert home.host.node.remembers()["early"] == 0
+        assert home.statistics().lost == other.statistics().lost == 0
+
+
 ODD = [a for a in CATALOGUE if a.serves]
 small = st.integers(-1, 6)
 few_names = st.sampled_from(["x", "y", "z"])
@@ -290,7 +322,7 @@ reports = st.builds(NameReport, few_names, epochs, st.booleans(), plausible, cir
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     int: small,
-    float: st.sampled_from([-1.0, 0.0, 1e300, float("nan")]),
+    float: st.sampled_from([-1.0, 0.0, 1e300, inf, nan]),
     str: few_names,
     Demand: wishes,
     Terms: plausible,
@@ -321,5 +353,8 @@ def test_a_member_who_talks_nonsense_crashes_nobody(said: list[Any], rank: int) 
     for number, message in enumerate(said, 1):
         with suppress(RemoteError):
             node.receive(other, Batch(1 + rank, 1, number, 0, 0, 0, (message,)))
+        if number % 3 == 0:
+            node.view_asked()
+            node.view_answered()
         node.turn()
         node.drain()

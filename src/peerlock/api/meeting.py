@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peerlock.api.names import must_be_bool
 from peerlock.core.errors import UsageError
 from peerlock.membership.engine import BetweenMachines, Engine
 from peerlock.membership.place import engine_for, own_directory
@@ -40,6 +41,9 @@ class Reach:
     advertise: str | None = None
     certificates: str | os.PathLike[str] | None = None
     insecure: bool = False
+
+    def __post_init__(self) -> None:
+        must_be_bool("insecure", self.insecure)
 
 
 USUAL = Reach()

@@ -60,6 +60,12 @@ def must_have_permits(permits: int) -> int:
     return plain
 
 
+def must_be_bool(what: str, value: object) -> None:
+    """What is only nearly one, as "no", may mean the opposite of what it says."""
+    if type(value) is not bool:
+        raise UsageError(f"{what} must be True or False, got {value!r:.50}")
+
+
 def plain_timeout(timeout: float | None) -> float | None:
     """In seconds; None is without limit, and so is a time that is too long to count."""
     if timeout is None:

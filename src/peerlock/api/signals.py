@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from peerlock.api.errors import Deadlock
 from peerlock.api.forks import hosts
-from peerlock.runtime.host import INTERRUPTED, Host
+from peerlock.runtime.host import INTERRUPTED
 
 
 def must_not_be_in_a_step() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from peerlock.api.entry_order import Turn, entry_order, turn_of
 from peerlock.api.meeting import USUAL, Reach, rendezvous
 from peerlock.core.errors import UsageError
 from peerlock.membership.place import chosen
@@ -52,7 +53,7 @@ class LockStatus:
     algorithm: str | None  # None while the lock is being opened
     permits: int  # of a semaphore; 0 for a lock
     holders: tuple[Holder, ...]  # the longest first
-    waiters: tuple[Waiting, ...]  # the longest first
+    waiters: tuple[Waiting, ...]  # the next one first
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def describe(node: Node, label: str = "") -> dict[str, Any]:
             "permits": lock.terms.permits if lock.terms else 0,
             "holders": [held(holder, now) for holder in lock.holders],
             "waiters": [waiting(waiter, now) for waiter in lock.waiters],
+            "turn": turn_of(lock, node.knobs, now),
         }
         for lock in node.locks.values()
         if lock.holders or lock.waiters
@@ -176,25 +178,41 @@ class Survey:
 
 def summed_up(view: View, answers: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     locks: dict[str, dict[str, Any]] = {}
+    queues: dict[str, list[tuple[Turn, list[dict[str, Any]]]]] = {}
     members = []
     for member, answer in zip(view.members, answers, strict=True):
         label = str(answer.get("label", ""))[:LONGEST_LABEL] if answer else None
         who = {"pid": member.pid, "address": between_machines(member), "label": label}
         members.append({"id": member.id, **who, "answers": answer is not None})
         for lock in answer["locks"] if answer else ():
-            entry = locks.setdefault(lock["name"], {**lock, "holders": [], "waiters": []})
+            name = lock["name"]
+            entry = locks.setdefault(name, {**lock, "holders": []})
             entry["algorithm"] = entry["algorithm"] or lock["algorithm"]
             entry["permits"] = entry["permits"] or lock["permits"]
-            for kind in ("holders", "waiters"):
-                entry[kind].extend({**who, **user} for user in lock[kind])
-    for lock in locks.values():
+            entry["holders"] += [{**who, **user} for user in lock["holders"]]
+            waiters = [{**who, **user} for user in lock["waiters"]]
+            queues.setdefault(name, []).append((Turn(*lock["turn"]), waiters))
+    for name, lock in locks.items():
+        del lock["turn"]
         lock["holders"].sort(key=lambda user: -user["held_for"])
-        lock["waiters"].sort(key=lambda user: -user["waited_for"])
+        lock["waiters"] = in_order(lock, queues[name])
     return {
         "view": view.number,
         "members": members,
         "locks": [locks[name] for name in sorted(locks)],
     }
+
+
+def in_order(
+    lock: dict[str, Any], queues: list[tuple[Turn, list[dict[str, Any]]]]
+) -> list[dict[str, Any]]:
+    """The waiters, the next one first.  A process requests a permit for each of its users,
+    so those of a semaphore enter as they have come."""
+    if lock["permits"]:
+        waiters = [waiter for _, some in queues for waiter in some]
+        return sorted(waiters, key=lambda user: -user["waited_for"])
+    held_for = lock["holders"][0]["held_for"] if lock["holders"] else 0.0
+    return entry_order(queues, held_for)
 
 
 def between_machines(member: Member) -> str | None:

@@ -12,7 +12,7 @@ from peerlock.api import grants
 from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
-from peerlock.api.names import plain_timeout
+from peerlock.api.names import must_be_bool, plain_timeout
 from peerlock.api.status import Holder
 from peerlock.node.terms import Demand
 from peerlock.node.waiters import HOLDING, LOST
@@ -104,6 +104,7 @@ class Lock(grants.Handle):
         cancel_on_loss: bool = False,
     ) -> None:
         super().__init__(node.driver, name, demand, timeout)
+        must_be_bool("cancel_on_loss", cancel_on_loss)
         self._cancel_on_loss = cancel_on_loss
         self._entered: list[User] = []  # by `async with`, which releases them
         self._acquired: list[User] = []  # by `acquire`; the same task releases them
@@ -172,7 +173,8 @@ class Lock(grants.Handle):
         """Acquire the lock.
 
         Raises Timeout if it is not acquired within `timeout` seconds; 0 acquires it only if
-        it is free.  Without a timeout, that of the lock counts.
+        it is free.  Without a timeout, that of the lock counts.  Raises Lost, as does
+        `async with`, if the lease ends before the task continues after the grant.
         """
         timeout = self._timeout if timeout is None else plain_timeout(timeout)
         return await self._acquire(timeout)
@@ -180,7 +182,7 @@ class Lock(grants.Handle):
     async def try_acquire(self) -> Grant:
         """Acquire the lock if no other user holds it or waits for it.
 
-        Raises WouldBlock otherwise.
+        Raises WouldBlock otherwise, and Lost as acquire() does.
         """
         return await self._acquire(None, probe=True)
 

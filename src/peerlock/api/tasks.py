@@ -18,7 +18,7 @@ from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
 from peerlock.api.loops import must_be_asyncio
 from peerlock.api.meeting import USUAL, Reach, rendezvous
-from peerlock.api.names import asked_for, leadership, must_have_permits
+from peerlock.api.names import asked_for, leadership, must_be_bool, must_have_permits
 from peerlock.api.reentrant import TaskLock
 from peerlock.api.several import Locks
 from peerlock.api.status import Holder, Status, Survey, describe, plain_label
@@ -81,6 +81,7 @@ class LockNode(Public):
         shared: several readers may hold it
         reentrant: its owner may acquire it again
         """
+        must_be_bool("reentrant", reentrant)
         kind = TaskLock if reentrant else Lock
         wanted = asked_for(name, algorithm, 0, shared)
         return kind(self, *wanted, timeout, cancel_on_loss)
@@ -94,6 +95,7 @@ class LockNode(Public):
         cancel_on_loss: bool = False,
     ) -> Locks[Grant]:
         """Several locks: all of them or none, without deadlock, in whichever order."""
+        must_be_bool("cancel_on_loss", cancel_on_loss)
 
         def handle(name: str, timeout: float | None) -> Lock:
             wanted = asked_for(name, algorithm, 0, shared)
@@ -207,6 +209,7 @@ def join(
       loop is blocked; False runs it in this loop, and other processes wait meanwhile.
     label: what `status` shows for this process; by default host, process id and program.
     """
+    must_be_bool("thread", thread)
     knobs = Knobs(hand_overs=hand_overs, hand_over_time=hand_over_time)
     engine, transport = rendezvous(cluster, lease, reach)
     host = Host(engine, transport, knobs, partial(describe, label=plain_label(label)))

@@ -130,7 +130,8 @@ class Lock(grants.Handle):
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Like threading.Lock.acquire; with `timeout` -1, the timeout of the lock counts.
 
-        Raises Deadlock if the thread would wait for itself.
+        Raises Deadlock if the thread would wait for itself, and Lost, as does `with`, if
+        the lease ends before the thread continues after the grant.
         """
         if timeout != -1:
             must_be_timeout(blocking, timeout)

@@ -22,7 +22,7 @@ from peerlock.api.forks import belongs_here, mind_forks
 from peerlock.api.grants import Public, shown_node
 from peerlock.api.leaving import Departure
 from peerlock.api.meeting import USUAL, Reach, rendezvous
-from peerlock.api.names import asked_for, leadership, must_have_permits
+from peerlock.api.names import asked_for, leadership, must_be_bool, must_have_permits
 from peerlock.api.reentrant import ThreadLock
 from peerlock.api.several import BlockingLocks
 from peerlock.api.signals import must_not_be_in_a_step
@@ -85,6 +85,7 @@ class LockNode(Public):
         shared: several readers may hold it
         reentrant: its owner may acquire it again
         """
+        must_be_bool("reentrant", reentrant)
         kind = ThreadLock if reentrant else Lock
         return kind(self, *asked_for(name, algorithm, 0, shared), timeout)
 

@@ -1,7 +1,8 @@
 """How every command ends: its exit code, its last line on stderr, and Ctrl-C.
 
 Exit codes: 0 success, 1 a property was violated, 2 wrong usage, 3 a check was cut short,
-69 the cluster is unreachable, 71 the system refused to start a process, 130 interrupted.
+69 the cluster is unreachable, 71 the system refused to start a process, 74 the output
+cannot be written, 130 interrupted.
 `lock` has those of flock(1), see its help.
 Every error is one line on stderr that says what to do.
 """
@@ -13,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
 from peerlock.core.errors import UsageError
@@ -21,7 +23,9 @@ VIOLATED = 1
 WRONG_USAGE = 2
 UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
 OS_ERROR = 71  # EX_OSERR, as flock(1) has it
+IO_ERROR = 74  # EX_IOERR of sysexits.h
 INTERRUPTED = 130
+FULL = (ENOSPC, EDQUOT, EFBIG, EIO)
 
 
 class Failure(Exception):
@@ -51,11 +55,35 @@ def end_with(run: Callable[[], int | None], like_flock: bool = False) -> NoRetur
     except BlockingIOError as error:  # fork(2) fails so
         code = complain(f"cannot start a process: {error.strerror} (ulimit -u)", OS_ERROR)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         code = 0
     except Exception as error:
-        code = complain_of_own_algorithm(error)
+        code = complain_of_output(error) or complain_of_own_algorithm(error)
     sys.exit(code)
+
+
+def discard_output() -> None:
+    """What is written from now on, at the latest when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain_of_output(error: Exception) -> int:
+    """If the output cannot be written, as on a full disk; 0: the error is another one."""
+    if not isinstance(error, OSError) or not (error.errno in FULL or output_fails()):
+        return 0
+    discard_output()
+    why = f"cannot write the output: {error.strerror}"
+    return complain(f"{why}; write it to another place", IO_ERROR)
+
+
+def output_fails() -> bool:
+    """Also if nothing of what could not be written is left in the buffer."""
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"")
+    except OSError:
+        return True
+    return False
 
 
 def complain_of_own_algorithm(error: Exception) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -24,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 
 from peerlock import traces
+from peerlock.cli.ending import discard_output
 from peerlock.cli.options import CLUSTER, LEASE, REACH, Option
 from peerlock.core.errors import UsageError
 from peerlock.traces.trace import Trace
@@ -86,7 +86,7 @@ class ReaderGone(SystemExit):
 
 def nobody_reads() -> NoReturn:
     """What is written from now on, at the latest when Python exits, is discarded."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    discard_output()
     raise ReaderGone(0)
 
 

@@ -7,7 +7,6 @@ answer, and a lock needs neither.  All other commands go to `main`.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
 
@@ -27,9 +26,15 @@ def answered_at_once() -> bool:
     collect_garbage_rarely()
     try:
         return answered(sys.argv[1:])
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
+    except OSError as error:
+        from peerlock.cli.ending import complain_of_output, discard_output
+
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed it
+            discard_output()
+            return True
+        if code := complain_of_output(error):
+            sys.exit(code)
+        raise
 
 
 def answered(arguments: list[str]) -> bool:

@@ -39,7 +39,7 @@ class Joined(NamedTuple):
 class Renewed(NamedTuple):
     """What `renew` returns."""
 
-    view: View  # the newest
+    view: View  # the newest at some time after the call
     deadline: float  # of the lease; -inf: this member was removed
     changed: bool  # this transaction has removed a member
     trouble: ClusterError | None = None  # still a member, but the view cannot be changed

@@ -27,6 +27,7 @@ The *circle* of a name is the members that have it open.  The home keeps it:
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import NamedTuple
 
 from peerlock.core.peer import RemoteError
@@ -63,6 +64,13 @@ class OpenRequest(NamedTuple):
 
     demand: Demand
     since: float  # when it began to wait, on our clock
+
+
+def began(waited: float, now: float) -> float:
+    """When a member that says for how long it has waited began to."""
+    if not isfinite(waited):
+        raise RemoteError(f"a member cannot have waited for {waited} seconds")
+    return now - waited
 
 
 class Forming:
@@ -347,8 +355,8 @@ class Homes:
         if entry is None or forming is None or entry.epoch != message.epoch:
             return
         if member in forming.awaited or member in forming.formed:
+            forming.formed[member] = message, began(message.waited, self._clock())
             forming.awaited.discard(member)
-            forming.formed[member] = message, self._clock() - message.waited
             self._open_if_all_formed(entry, forming)
 
     def _reform(

@@ -172,6 +172,8 @@ class NamedLock:
         self.agreed: Demand | None = None
         for holder in self.holders:
             holder.slot = None
+        if self.waiters:
+            self.waiters[0].asks_since = None
 
     def add_waiter(self, waiter: Waiter) -> None:
         if not self.waiters:
@@ -183,6 +185,13 @@ class NamedLock:
         self.waiters.remove(waiter)
         if not self.waiters:
             self.waiters = NO_WAITERS
+
+    def withdraw(self, waiter: Waiter) -> None:
+        """The same; a request that was made for it is the next one's."""
+        was_first = bool(self.waiters) and self.waiters[0] is waiter
+        self.remove_waiter(waiter)
+        if was_first and self.waiters:
+            self.waiters[0].asks_since = waiter.requested_at
 
     def add_holder(self, holder: Waiter) -> None:
         if not self.holders:

@@ -6,6 +6,10 @@
   we have seen its view.  A batch of any other stranger is late, and is dropped.
 - A message to or from a home that was sent in a view that we have not seen is kept, and so
   are all such messages after it on the same link, until we have seen that view.
+- What is kept is bounded: when it is too much, the batch that comes next is refused, so it
+  is not acknowledged, and comes again over the next connection.
+- What waits for a view that cannot be, as its sender could not have seen it, is dropped
+  (`drop_impossible`); `node/presence.py`, rule 11, says how that is known.
 - Messages to ourselves take the same way as others, without a link.
 - When a link is full, no new requests are made; requests of others are still answered.
 """
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from peerlock.core.peer import RemoteError
 from peerlock.node.fences import Fences
@@ -21,12 +26,33 @@ from peerlock.node.links import UNTOLD, Link
 from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch, HomeMessage, Message, ToPeer
 
-# The number of batches that are kept of members that we have not seen.
+# The number of batches that are kept of members that we have not seen, and of messages to
+# and from homes that are kept of each member; the last batch may exceed the latter.
 EARLY = 1_000
+AHEAD = 10_000
 
 OF_HOMES: frozenset[type] = frozenset(HomeMessage.__args__)
 
 Handle = Callable[[MemberId, Message], None]
+
+
+class KeptBatch(NamedTuple):
+    """Of a member that we have not seen."""
+
+    sender: MemberId
+    batch: Batch
+    questions: int  # for the newest view that had been asked when it came
+
+
+class KeptMessage(NamedTuple):
+    """To or from a home; it was sent in a view that we have not seen, or after such."""
+
+    message: Message
+    questions: int
+
+    @property
+    def view(self) -> int:
+        return self.message.view  # type: ignore[union-attr]
 
 
 class Mail:
@@ -41,9 +67,9 @@ class Mail:
         self._seen = 0  # the number of the newest view
         self._links: dict[MemberId, Link] = {}
         self._full: set[MemberId] = set()
-        self._early: list[tuple[MemberId, Batch]] = []
-        # What was sent in views that we have not seen:
-        self._ahead: dict[MemberId, deque[Message]] = {}
+        self._early: list[KeptBatch] = []
+        self._ahead: dict[MemberId, deque[KeptMessage]] = {}
+        self._questions = 0  # for the newest view, so far
 
     # Sending
 
@@ -92,6 +118,8 @@ class Mail:
         """The messages of a member that are new and due."""
         if batch.to != self.me:
             return ()
+        if self._ahead and len(self._ahead.get(sender, ())) >= AHEAD:
+            raise RemoteError(f"{sender} sends too much in views that are not here yet")
         link = self._links.get(sender) or self._link(sender)
         messages = link.accept(batch, self._fences)
         if link.received - link.told >= UNTOLD:
@@ -100,15 +128,16 @@ class Mail:
 
     def keep_if_early(self, sender: MemberId, batch: Batch) -> None:
         """It is out, or not in yet."""
-        if self.members:
-            is_early = sender > self._seen and batch.to == self.me
-        else:
-            is_early = batch.to > self.me  # we are joining, and it has heard of that
-        if not is_early:
+        if not self._is_early(sender, batch):
             return
         if len(self._early) >= EARLY:
             raise RemoteError("too much from members that are in no view yet")
-        self._early.append((sender, batch))
+        self._early.append(KeptBatch(sender, batch, self._questions))
+
+    def _is_early(self, sender: MemberId, batch: Batch) -> bool:
+        if self.members:
+            return sender > self._seen and batch.to == self.me
+        return batch.to > self.me  # we are joining, and it has heard of that
 
     def is_ahead(self, sender: MemberId, message: Message) -> bool:
         """Whether a message to or from a home has to wait for a view; then it is kept."""
@@ -117,7 +146,7 @@ class Mail:
             if message.view <= self._seen:  # type: ignore[union-attr]
                 return False
             kept = self._ahead[sender] = deque()
-        kept.append(message)
+        kept.append(KeptMessage(message, self._questions))
         return True
 
     def work_off(self) -> None:
@@ -138,18 +167,46 @@ class Mail:
             self._full.discard(gone)
             self._ahead.pop(gone, None)
 
-    def catch_up(self) -> list[tuple[MemberId, Batch]]:
+    def catch_up(self) -> list[KeptBatch]:
         """Hear what was kept for the view that we have just seen; what came before it
         from members that were strangers is returned, to be received now."""
+        self._hear_kept()
+        due: list[KeptBatch] = []
+        early, self._early = self._early, []
+        for kept in early:
+            waits = self._is_early(kept.sender, kept.batch)
+            (self._early if waits else due).append(kept)
+        return due
+
+    def _hear_kept(self) -> None:
         for sender in list(self._ahead):
             kept = self._ahead.pop(sender, None)
             while kept and sender in self.members:
-                if kept[0].view > self._seen:  # type: ignore[union-attr]
+                if kept[0].view > self._seen:
                     self._ahead[sender] = kept
                     break
-                self._handle(sender, kept.popleft())
-        early, self._early = self._early, []
-        return early
+                self._handle(sender, kept.popleft().message)
+
+    def ask_for_view(self) -> None:
+        """The newest view is asked for: what is kept now came before the question."""
+        self._questions += 1
+
+    def drop_impossible(self) -> int:
+        """The answer was seen, and what came before the question still waits for a later
+        view: drop that, and hear what it has held up; how much was dropped."""
+        before = self.kept
+        self._early = [kept for kept in self._early if not self._is_asked_for(kept)]
+        for sender, kept in self._ahead.items():
+            self._ahead[sender] = deque(
+                one for one in kept if one.view <= self._seen or not self._is_asked_for(one)
+            )
+        dropped = before - self.kept
+        self._hear_kept()
+        return dropped
+
+    def _is_asked_for(self, kept: KeptBatch | KeptMessage) -> bool:
+        """Whether the newest view was asked for since this came."""
+        return kept.questions < self._questions
 
     def forget(self) -> None:
         """We are out."""
@@ -177,8 +234,12 @@ class Mail:
 
     @property
     def waits_for_view(self) -> bool:
-        """A member has seen a view that we have not."""
-        return bool(self._early or self._ahead)
+        """A member has seen a view that we have not, and that was not asked for yet."""
+        if not (self._early or self._ahead):
+            return False
+        newest: list[KeptBatch | KeptMessage] = [*self._early[-1:]]
+        newest += [kept[-1] for kept in self._ahead.values()]
+        return not all(map(self._is_asked_for, newest))
 
     @property
     def has_full_links(self) -> bool:

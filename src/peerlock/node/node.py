@@ -28,7 +28,7 @@ from peerlock.core.peer import RemoteError
 from peerlock.node import snapshots
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
-from peerlock.node.homes import Homes, OpenRequest
+from peerlock.node.homes import Homes, OpenRequest, began
 from peerlock.node.knobs import Knobs
 from peerlock.node.locks import NamedLock
 from peerlock.node.mail import OF_HOMES, Mail
@@ -159,9 +159,9 @@ class Node:
         elders_changed = self._succession.see(view)
         self._circles.see(view.number, elders_changed)
         self.homes.see(self.me, view, elders_changed)
-        for sender, batch in self.mail.catch_up():
+        for kept in self.mail.catch_up():
             try:
-                self.receive(sender, batch)
+                self.receive(kept.sender, kept.batch)
             except RemoteError:
                 self.statistics.remote_errors += 1
         if joined:
@@ -214,6 +214,17 @@ class Node:
     def renewed(self, deadline: float) -> None:
         """Our lease now lasts until then, on our clock."""
         self.turnstile.lease_until(deadline)
+
+    def view_asked(self) -> None:
+        """The engine is asked for the newest view."""
+        self.mail.ask_for_view()
+
+    def view_answered(self) -> None:
+        """It has answered, and we have seen that view.  No member has seen a later one
+        before the question; what says so is invalid."""
+        if self.member:
+            self.statistics.remote_errors += self.mail.drop_impossible()
+            self.mail.work_off()
 
     def reserved(self, number: int, view: int) -> None:
         """The engine has reserved all below this number, and then read this view.
@@ -301,7 +312,7 @@ class Node:
 
     @property
     def waits_for_view(self) -> bool:
-        """Another member is in a view that this one has not seen."""
+        """Another member is in a view that this one has not seen, and has not asked for."""
         return self.mail.waits_for_view
 
     @property
@@ -363,8 +374,9 @@ class Node:
 
     def _receive_open(self, sender: MemberId, message: Open) -> None:
         validate_demand(message.demand)
+        since = began(message.waited, self.clock())
         if self._is_mine(message.name):
-            request = OpenRequest(message.demand, self.clock() - message.waited)
+            request = OpenRequest(message.demand, since)
             self.homes.open(sender, message.name, request)
 
     def _receive_close(self, sender: MemberId, message: Close) -> None:

@@ -39,6 +39,11 @@ The rules:
     how much of it was done.
 10. *An idle member rests*: its ticks are far apart.  Its host calls `stir` when the node
     was used or talked to meanwhile; an error of the engine ends the rest.
+11. *A message waits for a view until the engine has answered.*  A member that says that it
+    has seen a later view than this one calls for one question.  An engine answers with a
+    view that was the newest at some time after the question.  So if that view is still
+    lower than what was said before the question, the member cannot have seen what it says:
+    the node drops the message, and counts a remote error.
 """
 
 from __future__ import annotations
@@ -312,6 +317,7 @@ class Presence:
             self._put(Join(self._address, self.node.fences.number))
 
     def _renewal(self) -> Renew:
+        self.node.view_asked()
         suspects, self._suspects = frozenset(self._suspects), set()
         return Renew(self.node.me, suspects)
 
@@ -358,6 +364,7 @@ class Presence:
             ours = inf if self.lease is None else asked_at + self.lease
             self._lease_until(min(deadline, ours), deadline)
         self._see(view)
+        self.node.view_answered()
         if changed and self.node.member:
             self._tell_elders()
         self._go_on()

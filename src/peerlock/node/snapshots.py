@@ -46,6 +46,7 @@ PARTS: dict[type, Fields] = {
         "_full",
         "_early",
         "_ahead",
+        "_questions",
     ),
     Homes: (
         "_entries",
@@ -184,12 +185,13 @@ class Writer:
 
 
 def fields_of(waiter: Waiter) -> Fields:
-    """Those that it has set; hosts have waiters of their own."""
+    """Those that it has set, but for what only `status` looks at; hosts have
+    waiters of their own."""
     slots = (
         name for kind in type(waiter).__mro__ for name in vars(kind).get("__slots__", ())
     )
     return tuple(
-        sorted({*vars(waiter), *(name for name in slots if hasattr(waiter, name))})
+        sorted({*vars(waiter), *(s for s in slots if hasattr(waiter, s))} - {"asks_since"})
     )
 
 

@@ -158,7 +158,7 @@ class Turnstile:
             return False
         waiter.state = State.GAVE_UP
         with suppress(ValueError):  # Ctrl-C may have come while it was asking
-            lock.remove_waiter(waiter)
+            lock.withdraw(waiter)
         self.serve(lock)
         self._circles.forget_if_unused(lock)
         return True
@@ -453,6 +453,7 @@ class Turnstile:
             if slot.here and not slot.users:
                 self._release_peer(slot)
                 if lock.waiters and not slot.resting:
+                    lock.waiters[0].asks_since = self._clock()
                     slot.resting = True
                     self.resting.append(lock)
         if not lock.waiters and lock.unused:

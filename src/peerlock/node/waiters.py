@@ -41,11 +41,17 @@ class Waiter:
     since = 0.0  # when it was let in
     lock: NamedLock | None = None
     slot: Slot | None = None
+    asks_since: float | None = None  # its process, if not since `asked_at`; for `status`
     probing = False  # it waits only as long as no other user does
     others: Others | None = None
 
     def __init__(self, demand: Demand) -> None:
         self.demand = demand
+
+    @property
+    def requested_at(self) -> float:
+        """When the process has requested the lock for its first waiter, which this is."""
+        return self.asked_at if self.asks_since is None else self.asks_since
 
     def on_granted(self) -> None:
         """It holds now."""
