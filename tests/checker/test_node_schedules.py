@@ -23,16 +23,16 @@ from tests.support.nodes import World
 
 # Fewer states would be fewer schedules; more, a node that remembers what it should not.
 PINNED = {
-    "two": (1_114, 1_598),
-    "three": (59_000, 132_313),
-    "newcomer": (268, 413),
-    "newcomers": (83_300, 185_128),
-    "leave": (1_036, 1_722),
-    "death": (27_550, 60_336),
-    "lease": (5_982, 14_240),
-    "readers": (1_559, 3_434),
-    "semaphore": (5_412, 14_117),
-    "forgetting": (25_499, 42_725),
+    "two": (1_959, 3_751),
+    "three": (171_988, 513_273),
+    "newcomer": (423, 715),
+    "newcomers": (209_988, 592_396),
+    "leave": (1_690, 3_442),
+    "death": (42_525, 102_036),
+    "lease": (7_826, 19_635),
+    "readers": (1_900, 4_390),
+    "semaphore": (7_024, 19_500),
+    "forgetting": (101_607, 196_991),
 }
 
 

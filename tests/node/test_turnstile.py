@@ -175,11 +175,40 @@ def test_what_lingers_unused_is_given_back() -> None:
 
 
 def test_what_lingers_and_is_used_is_kept() -> None:
-    world = lingering()
+    world = lingering(hand_over_time=0.001)
     for _ in range(6):
         world.finish(world.get(1))
         world.pass_time(1)
     assert "x" in world[1].locks
+
+
+def test_what_lingers_and_is_used_in_the_quick_way_is_kept() -> None:
+    world = World(1)
+    world.use(1)
+    epoch = world.lock(1).epoch
+    for _ in range(6):
+        user = User(LOCK)
+        assert world[1].take("x", user) and world[1].put_back(user)
+        world.pass_time(1)
+    assert world.lock(1).epoch == epoch
+    world.pass_time(1)
+    assert "x" not in world[1].locks
+
+
+def test_one_that_comes_when_all_hand_overs_were_used_asks_a_turn_later() -> None:
+    world = lingering(hand_overs=2)
+    user, again = world.get(1), User(LOCK)
+    other = world.wait(2)
+    world.release(user)
+    assert world[1].take("x", again) and not world[1].put_back(again)
+    world.release(again)
+    world.carry()
+    assert other.holds  # and nobody has taken a turn
+    late = world.ask(1)
+    assert not world[1].has_something_to_say  # it has not asked yet
+    world.settle()
+    world.finish(other)
+    assert late.holds
 
 
 def test_whoever_opens_a_name_gets_what_lingers_elsewhere() -> None:

@@ -171,19 +171,20 @@ class Lock(grants.Handle):
         self._release(None)
 
     def __enter__(self) -> Grant:
-        timeout = -1 if self._timeout is None else self._timeout
+        driver = self._driver
         user = User(self._twin, CURRENT.thread)
         if self._demand.permits:
             user.entered = True
         try:
-            if self._acquire(user, timeout):
-                grant = new(Grant)  # like Grant(user), in half the time
-                grant._user = user
-                return grant
+            if not driver.host.step(driver.take, self._name, user):
+                self._wait_in_time(user)
+            self._held.append(user)
         except BaseException:
             self._withdraw(user)
             raise
-        raise Timeout(f"could not acquire {self._name!r} within {self._timeout:g} s")
+        grant = new(Grant)  # like Grant(user), in half the time
+        grant._user = user
+        return grant
 
     def __exit__(
         self,
@@ -213,6 +214,11 @@ class Lock(grants.Handle):
             return False
         self._held.append(user)
         return True
+
+    def _wait_in_time(self, user: User) -> None:
+        timeout = self._timeout
+        if not self._wait(user, -1 if timeout is None else timeout):
+            raise Timeout(f"could not acquire {self._name!r} within {timeout:g} s")
 
     def _wait(self, user: User, timeout: float) -> bool:
         driver = self._driver

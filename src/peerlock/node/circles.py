@@ -112,8 +112,9 @@ class Circles:
         # Those that wait for a word of their home, and what was asked for; None: the next
         # epoch.
         self._asked: dict[NamedLock, Demand | None] = {}
-        self._idle: dict[NamedLock, None] = {}  # not used since they were put here
-        self._idle_for_longer: dict[NamedLock, None] = {}
+        # Not used since they were put here; by how many users they could be taken then.
+        self._idle: dict[NamedLock, int] = {}
+        self._idle_for_longer: dict[NamedLock, int] = {}
         self._swept = clock()
 
     # Names
@@ -138,18 +139,21 @@ class Circles:
         rested since it was: other members may have formed its circle anew many times
         meanwhile."""
         if used or lock not in self._idle_for_longer:
-            self._idle[lock] = None
+            self._idle[lock] = lock.slots[0].left if lock.lingers else 0
 
     def sweep(self) -> None:
         """Give back what was not used since the last sweep."""
         self._swept = self._clock()
         before, self._idle_for_longer, self._idle = self._idle_for_longer, self._idle, {}
+        for lock, left in (*before.items(), *self._idle_for_longer.items()):
+            if lock.lingers and lock.slots[0].left != left:  # it was taken, without a word
+                self._idle_for_longer[lock] = lock.slots[0].left
         for lock in before:
-            if lock in self._idle_for_longer or lock.stage is not OPEN:
+            if lock in self._idle_for_longer:
                 continue
             if lock.lingers:
                 self.turnstile.called_for(lock)
-            if lock.unused:
+            if lock.unused and lock.stage is OPEN:
                 self._close(lock)
 
     def sweep_if_due(self) -> None:

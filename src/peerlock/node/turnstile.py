@@ -11,8 +11,8 @@
   does, nothing is let go of at the turn: the lock *lingers* at this member, as a token
   does.  It is let go of as soon as such a message has come, or when it has not been used
   for a while.
-- When a bound is reached, the peer releases, and requests again only a turn later: in
-  between, the node has received the requests of others.
+- When a bound is reached, the peer releases at once, and requests again only a turn later:
+  in between, the node has received the requests of others.
 - Local users acquire the lock in the order in which they came.
 - A reader joins the readers that are in by its node's peer, however late it comes, as long
   as the peer knows of no request of another node.  It may not know yet of those that were
@@ -120,7 +120,7 @@ class Turnstile:
             return False
         if not slot.only or slot.users > 1 or not (lock.marked or lock.lingers):
             return False
-        if lock.waiters or self._clock() >= slot.until:
+        if lock.waiters or not slot.left or self._clock() >= slot.until:
             return False
         waiter.state = RELEASED
         lock.holders = ()
@@ -140,7 +140,7 @@ class Turnstile:
         slot.users -= 1
         if slot.users:
             return
-        if lock.waiters or self._clock() >= slot.until:
+        if lock.waiters or not slot.left or self._clock() >= slot.until:
             self._let_go(lock)
             return
         if slot.only:
@@ -441,8 +441,9 @@ class Turnstile:
     def _let_go(self, lock: NamedLock) -> None:
         """Release what nobody here is in by, unless the next one may go in at once.
 
-        Who still waits here asks again at the next turn: until then we hear what others
-        want, who have waited for longer.
+        Who still waits here asks again at the next turn, and so does who comes when all
+        hand-overs were used: until then we hear what others want, who have waited for
+        longer.
         """
         if lock.stage is not OPEN:
             return
@@ -452,8 +453,9 @@ class Turnstile:
         for slot in lock.slots:
             if slot.here and not slot.users:
                 self._release_peer(slot)
-                if lock.waiters and not slot.resting:
+                if lock.waiters:
                     lock.waiters[0].asks_since = self._clock()
+                if (lock.waiters or not slot.left) and not slot.resting:
                     slot.resting = True
                     self.resting.append(lock)
         if not lock.waiters and lock.unused:
