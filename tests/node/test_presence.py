@@ -5,6 +5,7 @@ Whole nodes with their presence under all kinds of faults at once are in test_cl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from random import Random
@@ -839,6 +840,7 @@ class Honest:
         """What is asked, if anything is; more happens before the answer is here."""
         presence, table, me = self.presence, self.table, self.me
         question = presence._asked
+        tell: Callable[[], None] = presence.look
         if isinstance(question, Join):
             self.joins += 1
             me = self.me = table.join("here", 1, inf, question.beyond, me)
@@ -846,8 +848,6 @@ class Honest:
         elif isinstance(question, Renew):
             ends = presence.ends if me in table.register else -inf
             tell = partial(presence.renewed, table.view, ends, False)
-        else:
-            tell = presence.look
         self.views.append(table.view)
         for _ in range(self.rng.randrange(4)):
             self.something_happens()
