@@ -19,7 +19,7 @@ from peerlock.node.fences import COUNT_BITS
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand, settle
-from peerlock.node.views import Member, View, must_be_a_view
+from peerlock.node.views import Member, View, is_a_view
 from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import (
     Batch,
@@ -209,8 +209,7 @@ class World:
                 frame = decode(body)
                 if isinstance(frame, Batch):
                     site.node.receive(sender, frame)
-                elif isinstance(frame, Seen):
-                    must_be_a_view(frame.view)
+                elif isinstance(frame, Seen) and is_a_view(frame.view):
                     self.show(site, frame.view)
             link = site.node.mail._links.get(FORGER)
             site.forged = link.received if link else 0

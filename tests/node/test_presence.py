@@ -5,12 +5,18 @@ Whole nodes with their presence under all kinds of faults at once are in test_cl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import inf
+from random import Random
 
 import pytest
 
+from peerlock.core.peer import RemoteError
 from peerlock.node.node import Node
+from peerlock.node.numbers import APART, BEGINNING, PER_SECOND, origin
 from peerlock.node.presence import (
+    MISLED,
     POLL,
     POLL_IDLE,
     RETRY,
@@ -28,6 +34,7 @@ from peerlock.node.presence import (
     Reserve,
     margin,
 )
+from peerlock.node.register import Table
 from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Message, Stale
 from tests.support.presences import (
@@ -661,6 +668,201 @@ def test_fences_are_no_answer(pair: Alone) -> None:
     assert asks(pair) == 1
     pair.renewed(view(10, ME, OTHER), pair.ends, False)
     assert pair.node.statistics.remote_errors == 1 and asks(pair) == 0
+
+
+# Views that a member has made up
+
+
+def test_a_view_above_a_later_answer_is_disbelieved(pair: Alone) -> None:
+    """All that was done in it is lost, and the node joins again beyond it."""
+    pair.heard(view(1_000, ME, OTHER))
+    held = pair.hold(name_at_home(pair))
+    pair.look()
+    pair.drain()
+    pair.renewed(view(11, ME, OTHER, THIRD), pair.ends, True)
+    assert held.state is State.LOST and not pair.node.member
+    assert pair.node.statistics.remote_errors == 1
+    pair.pass_time(MARGIN - 0.001)
+    assert [type(e) for e in pair.drain()] == [LeaseUntil]  # nobody is told of view 11
+    pair.pass_time(0.002)
+    assert pair.got(Join) == [Join("here", 1_000)]
+    pair.joined(view(1_001, OTHER, THIRD, 1_001), 1_001, pair.ends, LEASE)
+    assert pair.node.member and pair.node.view.number == 1_001
+    assert pair.node.statistics.remote_errors == 1
+
+
+def test_to_have_been_misled_is_no_fault_and_is_shown_until_the_node_has_joined(
+    pair: Alone,
+) -> None:
+    pair.heard(view(1_000, ME, OTHER))
+    pair.look()
+    pair.renewed(view(11, ME, OTHER), pair.ends, False, "the disk is nearly full")
+    assert pair.trouble == MISLED
+    assert pair.node.statistics.faults == 0
+    pair.joined(view(1_001, OTHER, 1_001), 1_001, pair.ends, LEASE)
+    pair.pass_time(SLOW / 2)
+    assert pair.trouble == ""
+
+
+def test_an_answer_says_nothing_of_a_view_that_was_heard_after_the_question(
+    pair: Alone,
+) -> None:
+    pair.look()
+    pair.heard(view(12, ME, OTHER))
+    pair.renewed(view(11, ME, OTHER, THIRD), pair.ends, False)
+    assert pair.node.member and pair.node.view == view(12, ME, OTHER)
+    pair.look()
+    pair.renewed(view(12, ME, OTHER), pair.ends, False)
+    assert pair.node.member and pair.trouble == ""
+    assert pair.node.statistics.remote_errors == 0
+
+
+@pytest.mark.parametrize("heard_before", [True, False])
+def test_a_number_belongs_to_one_view(pair: Alone, heard_before: bool) -> None:
+    if heard_before:
+        pair.heard(view(11, ME, OTHER))
+    pair.look()
+    if not heard_before:
+        pair.heard(view(11, ME, OTHER))
+    pair.renewed(view(11, ME, OTHER, THIRD), pair.ends, False)
+    assert not pair.node.member
+    assert pair.node.statistics.remote_errors == 1
+    assert pair.got(Join) == [Join("here", 11)]
+
+
+def test_who_was_misled_and_put_out_joins_again_at_once(pair: Alone) -> None:
+    pair.heard(view(1_000, ME, OTHER))
+    held = pair.hold(name_at_home(pair))
+    pair.look()
+    pair.drain()
+    pair.renewed(view(11, OTHER), -inf, False)
+    assert held.state is State.LOST
+    assert pair.node.statistics.remote_errors == 1
+    assert pair.got(Join) == [Join("here", 1_000)]
+
+
+def test_a_view_heard_while_out_is_compared_with_the_next_join(alone: Alone) -> None:
+    """It is not believed although it has the number that we were given."""
+    alone.heard(view(11, OTHER))
+    alone.failed("no answer in time")
+    alone.heard(view(1_000, OTHER, THIRD))
+    alone.pass_time(RETRY_AT_MOST)
+    assert alone.got(Join)[-1] == Join("here", 11)
+    alone.joined(view(12, OTHER, THIRD), THIRD, alone.ends, LEASE)
+    assert not alone.node.member and alone.trouble == MISLED
+    assert alone.node.statistics.remote_errors == 1
+    assert alone.got(Join) == [Join("here", 1_000)]
+    alone.joined(view(1_001, OTHER, 1_001), 1_001, alone.ends, LEASE)
+    assert alone.node.member and alone.trouble == ""
+    assert alone.node.statistics.remote_errors == 1
+
+
+def test_an_answer_about_a_former_self_misleads_nobody(pair: Alone) -> None:
+    pair.heard(view(1_000, ME, OTHER))
+    pair.look()
+    pair.stumbled("AssertionError()")
+    pair.renewed(view(11, ME, OTHER), pair.ends, False)
+    assert pair.node.statistics.remote_errors == 0
+
+
+def asked_at(presence: Alone, number: int) -> bool:
+    """Whether a member may pass on a view with this number."""
+    before = presence.node.statistics.remote_errors
+    try:
+        presence.must_be_possible(view(number, ME, OTHER))
+    except RemoteError:
+        assert presence.node.statistics.remote_errors == before + 1
+        return False
+    assert presence.node.statistics.remote_errors == before
+    return True
+
+
+DAY = int(APART * PER_SECOND)
+
+
+def test_a_number_may_be_a_day_ahead_of_the_clock(pair: Alone) -> None:
+    pair.ahead = BEGINNING + 1_000_000.0
+    first = origin(pair.wall())
+    assert asked_at(pair, 11) and asked_at(pair, first + DAY)
+    assert not asked_at(pair, first + DAY + 1)
+    pair.ahead += 1.0
+    assert asked_at(pair, first + DAY + PER_SECOND)
+
+
+@pytest.mark.parametrize("asked_again", [True, False])
+def test_a_cluster_may_be_ahead_of_our_clock(asked_again: bool) -> None:
+    """As far as the engine says so, and not another member."""
+    alone = Alone()
+    assert alone.wall() < BEGINNING and not asked_at(alone, 2**40)
+    alone.join(number=10 if asked_again else 2**40)
+    if asked_again:
+        alone.heard(view(2**40 - DAY, ME))
+        assert not asked_at(alone, 2**40)
+        alone.look()
+        alone.renewed(view(2**40, ME), alone.ends, False)
+    assert asked_at(alone, 2**40 + DAY) and not asked_at(alone, 2**40 + DAY + 1)
+
+
+def test_a_view_that_none_can_have_is_refused(pair: Alone) -> None:
+    assert not asked_at(pair, -1)
+    with pytest.raises(RemoteError):
+        pair.must_be_possible(view(11, OTHER, OTHER))
+    assert pair.node.view.number == 10
+
+
+class Honest:
+    """An engine that keeps its rules, and members that pass on what they have seen."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+        self.table = Table()
+        self.views = [self.table.view]
+        self.presence = Alone()
+        self.me = self.joins = 0
+
+    def something_happens(self) -> None:
+        """Members come and go, we are put out, and views are heard in any order."""
+        ids = [member.id for member in self.table.view.members]
+        match self.rng.randrange(6):
+            case 0:
+                self.table.join("there", 1, inf)
+            case 1 if ids:
+                self.table.leave(self.rng.choice(ids))
+            case 2:
+                self.table.reserve()
+            case _:
+                heard = self.rng.choice(self.views[-5:])
+                self.presence.must_be_possible(heard)
+                self.presence.heard(heard)
+        self.views.append(self.table.view)
+
+    def answer(self) -> None:
+        """What is asked, if anything is; more happens before the answer is here."""
+        presence, table, me = self.presence, self.table, self.me
+        question = presence._asked
+        tell: Callable[[], None] = presence.look
+        if isinstance(question, Join):
+            self.joins += 1
+            me = self.me = table.join("here", 1, inf, question.beyond, me)
+            tell = partial(presence.joined, table.view, me, presence.ends, LEASE)
+        elif isinstance(question, Renew):
+            ends = presence.ends if me in table.register else -inf
+            tell = partial(presence.renewed, table.view, ends, False)
+        self.views.append(table.view)
+        for _ in range(self.rng.randrange(4)):
+            self.something_happens()
+        tell()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_engine_that_keeps_its_rules_is_disbelieved(seed: int) -> None:
+    world = Honest(seed)
+    for _ in range(200):
+        world.something_happens()
+        world.answer()
+        assert world.presence.trouble == ""
+    assert world.joins > 1
+    assert world.presence.node.statistics.remote_errors == 0
 
 
 # Faults and troubles

@@ -51,10 +51,11 @@ TRANSPORT, DOOR, LISTENING = (
     "runtime/door.py",
     "runtime/listening.py",
 )
-LINKS, FENCES, NODE, MAIL, PRESENCE, TURNSTILE, WIRE = (
+LINKS, FENCES, NODE, NUMBERS, MAIL, PRESENCE, TURNSTILE, WIRE = (
     "node/links.py",
     "node/fences.py",
     "node/node.py",
+    "node/numbers.py",
     "node/mail.py",
     "node/presence.py",
     "node/turnstile.py",
@@ -64,7 +65,7 @@ LINKS, FENCES, NODE, MAIL, PRESENCE, TURNSTILE, WIRE = (
 ON_WIRE = "tests/node/test_wire.py tests/runtime/test_codec.py"
 AT_DOOR = "tests/runtime/test_door.py tests/runtime/test_strangers.py"
 IN_LINKS, IN_MAIL = "tests/node/test_links.py", "tests/node/test_mail.py"
-IN_FENCES = "tests/node/test_fences.py"
+IN_FENCES, IN_PRESENCE = "tests/node/test_fences.py", "tests/node/test_presence.py"
 
 IN_LENDING = "tests/runtime/test_lending.py"
 
@@ -492,14 +493,105 @@ MUTANTS = (
         PRESENCE,
         "        self.node.view_asked()\n",
         "",
-        "tests/node/test_presence.py",
+        IN_PRESENCE,
     ),
     Mutant(
         "an answer of the engine shows nothing",
         PRESENCE,
         "        self.node.view_answered()\n",
         "",
-        "tests/node/test_presence.py",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "a lower answer is ignored",
+        PRESENCE,
+        "        return is_another or answer.number < self._asked_in.number\n",
+        "        return is_another\n",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "two views may have one number",
+        PRESENCE,
+        "        return is_another or answer.number < self._asked_in.number\n",
+        "        return answer.number < self._asked_in.number\n",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "an answer is compared with what was heard after the question",
+        PRESENCE,
+        "answer.number < self._asked_in.number",
+        "answer.number < ours.number",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "a view that was heard while out is not compared",
+        PRESENCE,
+        "self._asked_in = max(self.node.view, self._newest)",
+        "self._asked_in = self.node.view",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "an answer to a node that is out is compared with its last view",
+        PRESENCE,
+        "misled = self._is_about_us(question) and self._contradicts(view)",
+        "misled = self._contradicts(view)",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "who was misled keeps what it holds",
+        PRESENCE,
+        "        self.node.lose_everything()\n        self._reason = MISLED\n",
+        "        self._reason = MISLED\n",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "who was misled does not say so",
+        PRESENCE,
+        "        self.node.lose_everything()\n        self._reason = MISLED\n",
+        "        self.node.lose_everything()\n",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "who was misled calls it a fault",
+        PRESENCE,
+        "        self.node.lose_everything()\n        self._reason = MISLED\n",
+        "        self.stumbled(MISLED)\n",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "a number that cannot be is not counted",
+        PRESENCE,
+        "        self.node.statistics.remote_errors += 1\n        raise RemoteError(",
+        "        raise RemoteError(",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "what a member says counts as what the engine has given",
+        PRESENCE,
+        "is_possible(view.number, self._given, self.wall())",
+        "is_possible(view.number, self.node.view.number, self.wall())",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "the engine may not be ahead of our clock",
+        NUMBERS,
+        "max(given, by_clock) + APART",
+        "by_clock + APART",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "the clocks of machines are taken for equal",
+        NUMBERS,
+        "max(given, by_clock) + APART * PER_SECOND",
+        "max(given, by_clock)",
+        IN_PRESENCE,
+    ),
+    Mutant(
+        "any view of a member is heard",
+        "runtime/host.py",
+        "            self.step(self.presence.must_be_possible, frame.view)\n",
+        "",
+        "tests/runtime/test_strangers.py",
     ),
     Mutant(
         "any wait is taken from a member",

@@ -21,6 +21,7 @@ from peerlock.api.tasks import LockNode
 from peerlock.core.peer import RemoteError
 from peerlock.membership.engine import Renewed
 from peerlock.node.node import Node
+from peerlock.node.presence import PassOn
 from peerlock.node.terms import Demand, Terms
 from peerlock.node.views import Member, View
 from peerlock.node.waiters import Waiter
@@ -283,6 +284,67 @@ async def test_a_view_that_cannot_be_is_asked_for_once_and_is_a_counted_error(
         assert renewals <= 5  # some of them as time has passed
         assert home.host.node.remembers()["early"] == 0
         assert home.statistics().lost == other.statistics().lost == 0
+
+
+def pass_on(sender: LockNode, to: LockNode, view: View) -> None:
+    """As a member does that has seen it."""
+    sender.host._pass_on(PassOn(to.host.node.me, view))
+
+
+async def pass_to_and_fro(lock: str, *nodes: LockNode, times: int) -> None:
+    for _ in range(times):
+        for node in nodes:
+            async with node.lock(lock, timeout=10):
+                pass
+
+
+@on_each_loop
+async def test_a_view_that_was_never_issued_is_lived_down(cluster: str) -> None:
+    """One member believes it, and without the engine would see no newcomer any more."""
+    async with (
+        peerlock.join(cluster) as liar,
+        peerlock.join(cluster) as misled,
+        peerlock.join(cluster) as third,
+    ):
+        await delivered(liar, misled, third)
+        kept = await third.lock("kept").acquire()
+        lost = await misled.lock("lost").acquire()
+        now = liar.host.node.view
+        pass_on(liar, misled, View(now.number + 100, now.members))
+        await until(lambda: misled.host.node.view.number == now.number + 100)
+        await pass_to_and_fro("x", liar, third, times=20)
+        misled.driver.soon(misled.host._look_soon)
+        await until(lambda: lost.is_lost)
+        assert "a view that does not exist" in str(misled.host.trouble)
+        await until(lambda: misled.host.trouble is None)
+        assert misled.host.node.view.number > now.number + 100
+        async with peerlock.join(cluster) as newcomer:
+            everybody = (liar, misled, third, newcomer)
+            await delivered(*everybody)
+            await pass_to_and_fro("lost", *everybody, times=3)
+            assert not kept.is_lost
+            with pytest.raises(peerlock.WouldBlock):
+                await misled.lock("kept").try_acquire()
+        kept.release()
+        assert [node.statistics().remote_errors for node in everybody] == [0, 1, 0, 0]
+        assert [node.statistics().lost for node in everybody] == [0, 1, 0, 0]
+        assert misled.statistics().faults == 0
+
+
+@on_each_loop
+async def test_a_view_that_no_engine_can_have_issued_yet_ends_the_connection(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as liar, peerlock.join(cluster) as other:
+        await pass_to_and_fro("x", liar, other, times=3)
+        before = other.host.node.view
+        way = liar.host._lines[other.host.node.me]
+        pass_on(liar, other, View(2**40, before.members))
+        await until(lambda: way.ended)
+        await pass_to_and_fro("x", liar, other, times=3)
+        assert other.host.node.view == before
+        assert other.statistics().remote_errors == 1
+        assert other.statistics().lost == 0 and other.host.trouble is None
 
 
 ODD = [a for a in CATALOGUE if a.serves]

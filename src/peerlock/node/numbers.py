@@ -26,6 +26,10 @@ PER_SECOND = 1024
 # never need more than a block, which is a quarter of a second.
 SET_BACK = 1.0
 
+# The clocks of two machines differ by less than this many seconds, also if one of them was
+# set to the time of its zone instead of UTC.
+APART = 86_400.0
+
 
 def origin(wall_clock: float) -> int:
     """The number that a new cluster begins with; the clock is in seconds since 1970."""
@@ -45,3 +49,12 @@ def early(number: int, wall_clock: float) -> float:
     """
     ahead = number / PER_SECOND - (wall_clock - BEGINNING)
     return ahead if 0 < ahead <= SET_BACK else 0.0
+
+
+def is_possible(number: int, given: int, wall_clock: float) -> bool:
+    """Whether an engine that has given `given` can have given this number by now.
+
+    A cluster may be ahead of our clock: ours is wrong, or another one has been set back.
+    """
+    by_clock = (wall_clock - BEGINNING) * PER_SECOND
+    return number <= max(given, by_clock) + APART * PER_SECOND

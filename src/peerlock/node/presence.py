@@ -44,6 +44,19 @@ The rules:
     view that was the newest at some time after the question.  So if that view is still
     lower than what was said before the question, the member cannot have seen what it says:
     the node drops the message, and counts a remote error.
+12. *A view that a member passes on is believed until the engine has answered.*  An answer
+    to a question that was put after a view was heard is at least as new as that view, and
+    a number belongs to one view.  So if the answer is lower than the newest view before the
+    question, or has the number of the node's view and is another one, a member has passed
+    on a view that does not exist.  What the node has done in it is void: the node counts a
+    remote error, loses everything, and joins again a margin later, beyond that view.  One
+    that leaves us out ends the membership, like any other: true or not is never known.
+    A view whose number no engine can have given yet is a remote error at once, which ends
+    the connection: to join again beyond it would use up the numbers that are left.  No
+    number is ahead of the clock of the process that gives it.  That clock and ours may
+    differ by a day (`numbers.APART`), counted from the last answer of the engine if that is
+    ahead of our clock.  So a clock that is wrong separates no members for longer than until
+    the next answer.
 """
 
 from __future__ import annotations
@@ -52,8 +65,10 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple, TypeVar
 
+from peerlock.core.peer import RemoteError
 from peerlock.node.node import Node
-from peerlock.node.views import MemberId, View
+from peerlock.node.numbers import is_possible
+from peerlock.node.views import MemberId, View, is_a_view
 
 # How often a member renews when nothing else calls for it, in seconds: a member that uses
 # locks or is talked to, and an idle one.
@@ -68,6 +83,8 @@ RETRY_AT_MOST = 0.5
 SLOW = 2.0
 
 MARGIN = 0.5  # at most, in seconds
+
+MISLED = "a member has passed on a view that does not exist; this member joins again"
 
 
 def margin(lease: float | None) -> float:
@@ -184,8 +201,10 @@ class Presence:
 
         self._asked: Question | None = None  # and not answered yet
         self._asked_at = (0.0, 0.0)  # on both clocks
+        self._asked_in = View(0, ())  # the newest view that we knew
         self._again = False
         self._reserved = 0  # numbers below this one, if the view is still the same
+        self._given = 0  # the number of the last view that the engine has answered with
         self._newest = View(0, ())  # of the views that were heard while out
         self._place_free_at = -inf  # when others may put us out
         self._counted_from = (0.0, 0.0)  # the lease, on both clocks
@@ -327,6 +346,7 @@ class Presence:
     def _ask(self, question: Q) -> Q:
         self._asked = question
         self._asked_at = self.clock(), self.wall()
+        self._asked_in = max(self.node.view, self._newest)
         return question
 
     def joined(
@@ -334,6 +354,8 @@ class Presence:
     ) -> None:
         if self._is_over():
             return
+        misled = self._contradicts(view)
+        self._given = view.number
         self._reason = ""
         self.lease = lease
         if TICK not in self._alarms:
@@ -345,6 +367,8 @@ class Presence:
         if self.node.member:
             self._go_with(view)
             self._see(self._newest)
+            if misled:
+                self._disbelieve()
         else:
             self._reason = "joining took longer than a lease"
         self._go_on()
@@ -354,6 +378,8 @@ class Presence:
         question, (asked_at, _) = self._asked, self._asked_at
         if self._is_over():
             return
+        misled = self._is_about_us(question) and self._contradicts(view)
+        self._given = view.number
         self._reason = reason
         if self._reserved:
             self.node.reserved(self._reserved, view.number)
@@ -365,6 +391,8 @@ class Presence:
             self._lease_until(min(deadline, ours), deadline)
         self._see(view)
         self.node.view_answered()
+        if misled:
+            self._disbelieve()
         if changed and self.node.member:
             self._tell_elders()
         self._go_on()
@@ -442,6 +470,25 @@ class Presence:
         self.node.check_lease()
 
     # Views
+
+    def must_be_possible(self, view: View) -> None:
+        """What another member says that it has seen, before it is `heard`."""
+        if is_a_view(view) and is_possible(view.number, self._given, self.wall()):
+            return
+        self.node.statistics.remote_errors += 1
+        raise RemoteError(f"there can be no view {view.number} like this yet")
+
+    def _contradicts(self, answer: View) -> bool:
+        """The engine knows nothing of a view that we have been told of before."""
+        ours = self.node.view
+        is_another = answer.number == ours.number and answer != ours
+        return is_another or answer.number < self._asked_in.number
+
+    def _disbelieve(self) -> None:
+        """What was done in a view that does not exist is void."""
+        self.node.statistics.remote_errors += 1
+        self.node.lose_everything()
+        self._reason = MISLED
 
     def heard(self, view: View) -> None:
         """Of a view that another member, or the engine, has seen."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from peerlock.core.peer import RemoteError
 from peerlock.node.numbers import MOST
 
 MemberId = int
@@ -29,8 +28,7 @@ class View(NamedTuple):
     members: tuple[Member, ...]  # in the order in which they joined
 
 
-def must_be_a_view(view: View) -> None:
-    """What another member says that it has seen."""
+def is_a_view(view: View) -> bool:
+    """What another member says that it has seen; it may be none."""
     ids = {member.id for member in view.members}
-    if not 0 <= view.number < MOST or len(ids) < len(view.members):
-        raise RemoteError(f"there can be no view {view.number} like this")
+    return 0 <= view.number < MOST and len(ids) == len(view.members)

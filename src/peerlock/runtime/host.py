@@ -51,7 +51,7 @@ from peerlock.node.presence import (
     Renew,
     Reserve,
 )
-from peerlock.node.views import MemberId, View, must_be_a_view
+from peerlock.node.views import MemberId, View
 from peerlock.node.wire import Batch
 from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.codec import (
@@ -538,7 +538,7 @@ class Host:
             if not connection.lent:
                 self.follow_batch()
         elif type(frame) is Seen:
-            must_be_a_view(frame.view)
+            self.step(self.presence.must_be_possible, frame.view)
             if connection.lent:
                 tell, heard = self._tell, self.presence.heard
                 self.loop.call_soon_threadsafe(tell, heard, frame.view)

@@ -217,6 +217,7 @@ class Process:
     def heard(self, view: View) -> None:
         node = self.node
         before, recovering = node.view, bool(node.awaited)
+        self.presence.must_be_possible(view)
         self.step(self.presence.heard, view)
         if node.view.number > before.number:
             self.cluster.faults.while_they_recover(before, recovering)
