@@ -348,6 +348,17 @@ def test_a_pause_of_more_than_the_lease_ends_it(alone: Alone) -> None:
     assert held.state is State.LOST and not alone.node.member
 
 
+def test_a_member_that_rested_over_a_pause_notices_it_when_it_is_used(alone: Alone) -> None:
+    alone.between_machines = True
+    alone.pass_time(POLL)
+    assert alone.resting
+    alone.ahead += LEASE
+    held = alone.hold()
+    assert held.state is State.HOLDING
+    alone.stir()
+    assert is_lost(held)
+
+
 def test_a_pause_while_the_engine_was_asked_counts(alone: Alone) -> None:
     alone.between_machines = True
     alone.look()

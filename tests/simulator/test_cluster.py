@@ -312,6 +312,7 @@ def test_while_a_process_cannot_see_new_views_newcomers_have_no_place() -> None:
         5_011_987,  # the engine answers a member late
         4_049_834,  # a connection breaks twice, and is dialled again after a pause
         7_047_446,  # an epoch waits for a process that cannot see the view it was opened in
+        9_013_972,  # a wall clock is corrected while its process rests
     ],
 )
 def test_what_faults_excuse_is_not_judged(seed: int) -> None:

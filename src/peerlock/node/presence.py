@@ -38,7 +38,8 @@ The rules:
     step that fails in the middle counts as the end of the lease, because it is not known
     how much of it was done.
 10. *An idle member rests*: its ticks are far apart.  Its host calls `stir` when the node
-    was used or talked to meanwhile; an error of the engine ends the rest.
+    was used or talked to meanwhile, and the clocks are compared then; an error of the
+    engine ends the rest.
 11. *A message waits for a view until the engine has answered.*  A member that says that it
     has seen a later view than this one calls for one question.  An engine answers with a
     view that was the newest at some time after the question.  So if that view is still
@@ -300,6 +301,7 @@ class Presence:
     def stir(self) -> None:
         if self.must_stir:
             self.resting = False
+            self._look_at_clocks()
             at = self.clock() + self._pace
             self._set_alarm(TICK, min(self._alarms.get(TICK, at), at))
 

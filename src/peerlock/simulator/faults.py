@@ -254,10 +254,14 @@ class Faults:
     def _correct(self, process: Process, by: float) -> None:
         process.corrected += by
 
-    def _must_know(self, process: Process) -> None:
+    def _must_know(self, process: Process, rested: bool = False) -> None:
         """If it believes that it has a lease, so does the engine."""
         now, node = self.cluster.now, process.node
         if process.dead or process.paused_until > now or process.blind or not node.member:
+            return
+        if process.presence.resting and not rested:  # its ticks are twice as far apart
+            again = partial(self._must_know, process, rested=True)
+            self.cluster.at(now + LEASE / 5 / process.rate, None, again)
             return
         ends = self.cluster.engine.table.deadlines.get(node.me, 0.0)
         if now < process.when(node.deadline) > ends:
