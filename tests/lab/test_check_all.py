@@ -52,7 +52,7 @@ def test_a_part_of_it_is_held_to_what_is_recorded(monkeypatch: pytest.MonkeyPatc
 def test_a_story_is_a_part_too() -> None:
     done = run("newcomer", "--jobs", "1")
     assert done.exit_code == 0
-    assert "| newcomer | holds | 588 | 1,127 | 20 |" in done.output
+    assert "| newcomer | holds | 423 | 715 | 21 |" in done.output
     assert "algorithm" not in done.output
 
 
