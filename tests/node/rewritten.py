@@ -632,6 +632,14 @@ NODE = (
         "test_turnstile.test_one_that_comes_when_all_hand_overs_were_used_asks_a_turn_later",
     ),
     M(
+        "a former home says nothing to a member that asks it",
+        N,
+        "_receive_open",
+        "message.view < self.view.number",
+        "False",
+        "test_circles.test_a_member_that_asks_a_former_home_learns_that_there_is_a_later_view",
+    ),
+    M(
         "a local user waits for what lingers",
         Turnstile,
         "serve",

@@ -12,6 +12,7 @@ from peerlock.algorithms.naimi_trehel import Token
 from peerlock.algorithms.ricart_agrawala import Reply, Request
 from peerlock.node import circles
 from peerlock.node.locks import OPEN, Stage
+from peerlock.node.succession import Elders, home_among
 from peerlock.node.terms import Demand, Terms, demand
 from peerlock.node.waiters import State
 from peerlock.node.wire import (
@@ -33,7 +34,16 @@ from peerlock.node.wire import (
     Told,
     ToPeer,
 )
-from tests.support.nodes import CLOCKED, LOCK, READ, World, messages, names_touched, said
+from tests.support.nodes import (
+    CLOCKED,
+    LOCK,
+    READ,
+    World,
+    elders_of,
+    messages,
+    names_touched,
+    said,
+)
 
 # An epoch at a time
 
@@ -954,3 +964,25 @@ def test_an_algorithm_that_is_told_nonsense_disturbs_no_other_name() -> None:
     assert world[2].statistics.remote_errors == len(spoken)
     world.use(2, 3, name="y", wanted=demand("suzuki-kasami"))
     assert names_touched(world.settle()) == set()
+
+
+def test_a_member_that_asks_a_former_home_learns_that_there_is_a_later_view() -> None:
+    world = World(15)
+    before = elders_of(world.view)
+    world.add(16)
+    view = world.next_view(*world.nodes)
+    for member in world.nodes:
+        if member != 5:
+            world.show(member, view)
+    world.settle()
+    name = next(f"x{i}" for i in range(99) if moves(f"x{i}", before, elders_of(view)))
+    user = world.ask(5, name)
+    world.settle()
+    assert user.waits and world[5].waits_for_view
+    world.show(5, view)
+    world.settle()
+    assert user.holds
+
+
+def moves(name: str, before: Elders, after: Elders) -> bool:
+    return home_among(name, before) != home_among(name, after)

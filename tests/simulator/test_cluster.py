@@ -313,6 +313,7 @@ def test_while_a_process_cannot_see_new_views_newcomers_have_no_place() -> None:
         4_049_834,  # a connection breaks twice, and is dialled again after a pause
         7_047_446,  # an epoch waits for a process that cannot see the view it was opened in
         9_013_972,  # a wall clock is corrected while its process rests
+        9_060_181,  # a newcomer asks a home that has moved, and has not seen that
     ],
 )
 def test_what_faults_excuse_is_not_judged(seed: int) -> None:

@@ -24,7 +24,8 @@ terms of the name; only then are its peers made.  The rules of a member:
   formed has a place in the order, too: the member answers the home once more (`Formed`).
 - **Asking more than once.**  Requests to a home are repeated if the home has changed, so
   one that was refused may be admitted later.  A member that does not want to be in says so
-  (`Close`).
+  (`Close`).  A member that is asked, and is not the home any more in a later view, answers
+  `Stale`: so the asker learns that there is such a view, and asks the new home.
 - **A new home** asks which names the member has open (`Tell`).  If the member has seen
   other elders than the home, it says so (`Stale`), and the home asks again when it has seen
   the member's view.

@@ -378,6 +378,8 @@ class Node:
         if self._is_mine(message.name):
             request = OpenRequest(message.demand, since)
             self.homes.open(sender, message.name, request)
+        elif message.view < self.view.number:
+            self.mail.post(sender, Stale(self.view.number, message.name, 0))
 
     def _receive_close(self, sender: MemberId, message: Close) -> None:
         if self._is_mine(message.name):

@@ -121,7 +121,8 @@ class Told(NamedTuple):
 
 class Stale(NamedTuple):
     """To the home: I have seen another home of this name since your reign began.  Without a
-    name: I have seen other elders than those among whom you ask."""
+    name: I have seen other elders than those among whom you ask.  To a member that takes us
+    for the home: there is a later view."""
 
     view: int
     name: str
