@@ -64,6 +64,27 @@ async def test_one_is_in_at_a_time(cluster: str) -> None:
 
 
 @on_each_loop
+async def test_a_block_that_has_released_its_lock_releases_no_other_tasks(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as node:
+        lock, entered = node.lock("x"), asyncio.Event()
+
+        async def second() -> None:
+            async with lock:
+                entered.set()
+                await asyncio.Event().wait()
+
+        with pytest.raises(peerlock.NotHeld):
+            async with lock as grant:
+                grant.release()
+                task = asyncio.create_task(second())
+                await entered.wait()
+        assert lock.locked()
+        task.cancel()
+
+
+@on_each_loop
 async def test_fences_grow_from_grant_to_grant_and_from_view_to_view(cluster: str) -> None:
     fences = []
     async with members(cluster, 2) as nodes:

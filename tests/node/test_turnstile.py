@@ -211,6 +211,19 @@ def test_one_that_comes_when_all_hand_overs_were_used_asks_a_turn_later() -> Non
     assert late.holds
 
 
+def test_one_that_comes_when_the_time_is_over_asks_a_turn_later() -> None:
+    """In between its node has received what others had requested before."""
+    world = lingering(hand_over_time=1.0)
+    user = world.get(1)
+    other = world.ask(2)  # its request is still under way when the time is over
+    world.now += 1.0
+    world.release(user)
+    late = world.ask(1)
+    assert late.waits
+    world.settle()
+    assert other.holds
+
+
 def test_whoever_opens_a_name_gets_what_lingers_elsewhere() -> None:
     world = lingering()
     world.join(3)
