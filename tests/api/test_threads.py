@@ -796,3 +796,25 @@ def test_a_repr_says_what_it_is() -> None:
         assert repr(semaphore).startswith("<unlocked peerlock.sync semaphore object 's' at")
         assert re.fullmatch(r"<peerlock node, member [1-9]\d*>", repr(node))
     assert repr(node) == "<peerlock node, not in a cluster>"
+
+
+def test_a_block_that_has_released_its_lock_releases_no_other_threads(cluster: str) -> None:
+    with peerlock.sync.join(cluster) as node:
+        lock, entered, end = node.lock("x"), threading.Event(), threading.Event()
+
+        def second() -> None:
+            with lock:
+                entered.set()
+                end.wait()
+
+        thread = threading.Thread(target=second)
+        with pytest.raises(peerlock.NotHeld), lock as grant:
+            grant.release()
+            thread.start()
+            entered.wait()
+        assert lock.locked()
+        end.set()
+        thread.join()
+        assert not lock.locked()
+        with lock:
+            assert lock.locked()

@@ -854,9 +854,9 @@ def writer_by_a_readers_grant(patch: Patch) -> None:
 
 
 def given_up_and_kept(patch: Patch) -> None:
-    def let_go(self: Turnstile, lock: NamedLock) -> None:
+    def let_go(self: Turnstile, lock: NamedLock, in_time: bool = True) -> None:
         if lock.waiters:
-            honest(self, lock)
+            honest(self, lock, in_time)
 
     honest = Turnstile._let_go
     patch.setattr(Turnstile, "_let_go", let_go)
@@ -872,8 +872,8 @@ def granted_after_giving_up(patch: Patch) -> None:
 
 
 def rests_for_ever(patch: Patch) -> None:
-    def lazy(self: Turnstile, lock: NamedLock) -> None:
-        honest(self, lock)
+    def lazy(self: Turnstile, lock: NamedLock, in_time: bool = True) -> None:
+        honest(self, lock, in_time)
         self.resting.clear()
 
     honest = Turnstile._let_go

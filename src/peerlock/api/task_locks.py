@@ -93,7 +93,7 @@ class Grant(grants.BaseGrant):
 class Lock(grants.Handle):
     """A named lock or semaphore.  Tasks may share it, and use it any number of times."""
 
-    __slots__ = ("_acquired", "_cancel_on_loss", "_entered", "_node", "_twin")
+    __slots__ = ("_acquired", "_cancel_on_loss", "_entered", "_left", "_node", "_twin")
 
     def __init__(
         self,
@@ -108,6 +108,8 @@ class Lock(grants.Handle):
         self._cancel_on_loss = cancel_on_loss
         self._entered: list[User] = []  # by `async with`, which releases them
         self._acquired: list[User] = []  # by `acquire`; the same task releases them
+        # Tasks that have released what they entered, and are still in that block.
+        self._left: list[asyncio.Task[Any] | None] = []
         self._twin = twin(self)
         self._node = node  # so that it is not forgotten as long as this handle is used
 
@@ -143,12 +145,14 @@ class Lock(grants.Handle):
         trace: TracebackType | None,
     ) -> None:
         held = self._entered
-        if len(held) == 1 and not self._acquired:
+        if len(held) == 1 and not (self._acquired or self._left):
             user = held.pop()  # the only one
         else:
             try:
                 user = self._mine(held, self._acquired)
             except NotHeld:
+                with suppress(ValueError):
+                    self._left.remove(current_task())
                 if error is None:
                     raise
                 return
@@ -202,15 +206,20 @@ class Lock(grants.Handle):
 
     def release(self) -> None:
         """Release what this task has acquired.  Raises NotHeld if it holds nothing."""
-        self._release(self._mine(self._acquired, self._entered))
+        entered = len(self._entered)
+        user = self._mine(self._acquired, self._entered)
+        if len(self._entered) < entered:
+            self._left.append(user.owner)
+        self._release(user)
 
     # For grants
 
     def _release_user(self, user: User) -> None:
-        for held in (self._acquired, self._entered):
-            if user in held:
-                held.remove(user)
-                break
+        if user in self._acquired:
+            self._acquired.remove(user)
+        elif user in self._entered:
+            self._entered.remove(user)
+            self._left.append(user.owner)
         self._release(user)
 
     def _cancel_owner_of(self, user: User, owner: asyncio.Task[Any]) -> None:

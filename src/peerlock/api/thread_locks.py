@@ -108,13 +108,14 @@ class Lock(grants.Handle):
     A thread may release what another thread has acquired through the same object.
     """
 
-    __slots__ = ("_held", "_node", "_twin")
+    __slots__ = ("_held", "_left", "_node", "_twin")
 
     def __init__(
         self, node: LockNode, name: str, demand: Demand, timeout: float | None = None
     ) -> None:
         super().__init__(node.driver, name, demand, timeout)
         self._held: list[User] = []
+        self._left: list[object] = []  # threads that are in a block, without the lock
         self._twin = twin(self)
         self._node = node  # so that it is not forgotten as long as this handle is used
 
@@ -193,6 +194,8 @@ class Lock(grants.Handle):
         trace: TracebackType | None,
     ) -> None:
         try:
+            if self._left and self._has_left():
+                raise NotHeld(f"{self._name!r} was released before the end of the block")
             self._release(None)
         except (Lost, NotHeld, NotOurs):
             if error is None:
@@ -201,7 +204,17 @@ class Lock(grants.Handle):
     # For grants
 
     def _release_user(self, user: User) -> None:
+        if user in self._held:
+            self._left.append(user.owner)
         self._release(user)
+
+    def _has_left(self) -> bool:
+        """Whether this thread has released the grant of the block that it leaves."""
+        me = CURRENT.thread
+        if me not in self._left or any(user.owner is me for user in self._held):
+            return False
+        self._left.remove(me)
+        return True
 
     # Inside
 

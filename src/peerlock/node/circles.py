@@ -113,8 +113,8 @@ class Circles:
         # Those that wait for a word of their home, and what was asked for; None: the next
         # epoch.
         self._asked: dict[NamedLock, Demand | None] = {}
-        # Not used since they were put here; by how many users they could be taken then.
-        self._idle: dict[NamedLock, int] = {}
+        self._idle: dict[NamedLock, None] = {}  # not used since they were put here
+        # The same since the last sweep, and by how many users each could be taken then.
         self._idle_for_longer: dict[NamedLock, int] = {}
         self._swept = clock()
 
@@ -140,15 +140,16 @@ class Circles:
         rested since it was: other members may have formed its circle anew many times
         meanwhile."""
         if used or lock not in self._idle_for_longer:
-            self._idle[lock] = lock.slots[0].left if lock.lingers else 0
+            self._idle[lock] = None
 
     def sweep(self) -> None:
         """Give back what was not used since the last sweep."""
         self._swept = self._clock()
-        before, self._idle_for_longer, self._idle = self._idle_for_longer, self._idle, {}
-        for lock, left in (*before.items(), *self._idle_for_longer.items()):
-            if lock.lingers and lock.slots[0].left != left:  # it was taken, without a word
-                self._idle_for_longer[lock] = lock.slots[0].left
+        before, idle, self._idle = self._idle_for_longer, self._idle, {}
+        taken = [k for k, left in before.items() if k.lingers and k.slots[0].left != left]
+        self._idle_for_longer = {
+            lock: lock.slots[0].left if lock.lingers else 0 for lock in (*idle, *taken)
+        }
         for lock in before:
             if lock in self._idle_for_longer:
                 continue
@@ -497,7 +498,7 @@ class Circles:
     def _to_peer(self, lock: NamedLock, rank: int, message: ToPeer) -> None:
         assert lock.terms is not None
         _, _, algorithm, origin, receiver, said = message
-        slots, granted = lock.slots, False
+        slots, granted, called = lock.slots, False, False
         count = len(slots)
         if (origin - 1) // count != rank or algorithm != lock.terms.algorithm:
             raise RemoteError(f"a member of {lock.name!r} speaks for {origin}")
@@ -511,9 +512,10 @@ class Circles:
                     handler: Handler = peer.handlers.get(type(said), Peer.receive)
                     handler(peer, origin, said)
                     granted = granted or (slot.here and not slot.started)
+                    called = lock.lingers and peer.others_may_wait
         except NONSENSE as error:
             raise RemoteError(f"{origin} sends an invalid message: {error}") from None
-        if lock.lingers and slots[0].peer is not None and slots[0].peer.others_may_wait:
+        if called:
             self.turnstile.called_for(lock)
         if granted or lock.waiters or lock.place >= 0:
             self.turnstile.serve(lock)

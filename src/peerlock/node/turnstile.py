@@ -141,7 +141,7 @@ class Turnstile:
         if slot.users:
             return
         if lock.waiters or not slot.left or self._clock() >= slot.until:
-            self._let_go(lock)
+            self._let_go(lock, in_time=False)
             return
         if slot.only:
             lock.free = slot
@@ -438,12 +438,11 @@ class Turnstile:
                 at_once = at_once or slot.here
         return at_once
 
-    def _let_go(self, lock: NamedLock) -> None:
+    def _let_go(self, lock: NamedLock, in_time: bool = True) -> None:
         """Release what nobody here is in by, unless the next one may go in at once.
 
-        Who still waits here asks again at the next turn, and so does who comes when all
-        hand-overs were used: until then we hear what others want, who have waited for
-        longer.
+        Who still waits here asks again at the next turn, and so does who comes when a bound
+        was reached: until then we hear what others want, who have waited for longer.
         """
         if lock.stage is not OPEN:
             return
@@ -455,7 +454,7 @@ class Turnstile:
                 self._release_peer(slot)
                 if lock.waiters:
                     lock.waiters[0].asks_since = self._clock()
-                if (lock.waiters or not slot.left) and not slot.resting:
+                if (lock.waiters or not in_time) and not slot.resting:
                     slot.resting = True
                     self.resting.append(lock)
         if not lock.waiters and lock.unused:
