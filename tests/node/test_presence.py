@@ -35,6 +35,7 @@ from peerlock.node.presence import (
     margin,
 )
 from peerlock.node.register import Table
+from peerlock.node.terms import demand
 from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Message, Stale
 from tests.support.presences import (
@@ -369,6 +370,24 @@ def test_a_pause_while_the_engine_was_asked_counts(alone: Alone) -> None:
     assert alone.got(Renew) == [Renew(ME)]  # at once
     alone.renewed(view(10, ME), alone.ends, False)
     assert alone.node.deadline == alone.now + LEASE - MARGIN
+
+
+@pytest.mark.parametrize("pause", [4.0, LEASE])
+def test_a_pause_while_it_was_joining_counts(pause: float) -> None:
+    """It may have been put out meanwhile, and another member has what it wants."""
+    presence = Alone(between_machines=True)
+    wanted = Waiter(demand())
+    presence.node.acquire("x", wanted)
+    ends = presence.ends
+    presence.ahead += pause
+    presence.joined(view(10, ME), ME, ends, LEASE)
+    if pause < LEASE:
+        assert presence.node.deadline == pytest.approx(ends - MARGIN - pause)
+        assert wanted.state is State.HOLDING
+        assert presence.got(Renew) == [Renew(ME)]  # at once
+    else:
+        assert not presence.node.member and wanted.state is State.WAITING
+        assert presence.trouble == "joining took longer than a lease"
 
 
 def test_a_pause_counts_once(alone: Alone) -> None:

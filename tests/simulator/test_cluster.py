@@ -29,7 +29,7 @@ from tests.node.rewritten import ALL as REWRITTEN
 from tests.node.rewritten import SEEDS as BY_SEEDS
 from tests.node.rewritten import Rewritten
 from tests.support.hosts import FarAway, suspended_for
-from tests.support.presences import ME, OTHER, member, younger_member
+from tests.support.presences import LEASE, ME, OTHER, member, younger_member
 from tests.support.tellings import telling
 
 CHUNK = 50
@@ -398,6 +398,7 @@ def run_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "monkeypatch": lambda: monkeypatch,
         "cluster": lambda: f"memory://mutants of {name}",
         "first": lambda: "take",
+        "pause": lambda: LEASE,
         "kind": lambda: FarAway,
     }
     with warnings.catch_warnings(action="ignore"):

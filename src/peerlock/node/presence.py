@@ -453,7 +453,8 @@ class Presence:
         self._jumped = 0.0
         if ours < inf:
             self._set_deadline(ours - margin(self.lease))
-            self._look_at_clocks()
+            self._mind_pauses()
+            self.node.check_lease()
 
     def _set_deadline(self, deadline: float) -> None:
         self.node.renewed(deadline)
@@ -462,14 +463,20 @@ class Presence:
 
     def _look_at_clocks(self) -> None:
         """Before anything that relies on the lease."""
-        if self.between_machines and self.node.member:
-            counted, wall = self._counted_from
-            gained = (self.wall() - wall) - (self.clock() - counted)
-            if gained > self._jumped + margin(self.lease) / 10:
-                self._set_deadline(self.node.deadline - (gained - self._jumped))
-                self._jumped = gained
-                self._again = True
+        if self.node.member:
+            self._mind_pauses()
         self.node.check_lease()
+
+    def _mind_pauses(self) -> None:
+        """Of the whole machine, since the lease was asked for."""
+        if not self.between_machines:
+            return
+        counted, wall = self._counted_from
+        gained = (self.wall() - wall) - (self.clock() - counted)
+        if gained > self._jumped + margin(self.lease) / 10:
+            self._set_deadline(self.node.deadline - (gained - self._jumped))
+            self._jumped = gained
+            self._again = True
 
     # Views
 
