@@ -28,11 +28,23 @@ PROBE = 0.05
 class BaseUser(Waiter):
     """A task or a thread that waits for a lock, and then holds it."""
 
-    # What every grant sets.  One is made for each, and slots make that a quarter faster.
-    __slots__ = ("demand", "fence", "handle", "lock", "owner", "slot", "state")
+    # What every grant sets or reads.  One is made for each, and slots make that a third
+    # faster.
+    __slots__ = (
+        "demand",
+        "fence",
+        "handle",
+        "lock",
+        "lost",
+        "owner",
+        "since",
+        "slot",
+        "state",
+    )
 
     handle: Any
     owner: Any
+    lost: Any  # what tells of a loss, for those that asked for it
     more = 0  # times that a reentrant lock is held by it, besides the first
     _settled = False
     _error: Exception | None = None  # that it was settled with
@@ -43,7 +55,7 @@ class BaseUser(Waiter):
         self.owner = owner
         self.state = WAITING
         self.fence = 0
-        self.lock = self.slot = None
+        self.lock = self.slot = self.lost = None
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ class User(grants.BaseUser):
 
     handle: Lock
     _future: asyncio.Future[None] | None = None
-    lost: asyncio.Future[bool] | None = None  # for those that asked for it
+    lost: asyncio.Future[bool] | None
     cancelled = False  # peerlock cancelled the owner, because the lock was lost
 
     # Called by the node, in any thread

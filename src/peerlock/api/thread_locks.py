@@ -57,7 +57,7 @@ class User(grants.BaseUser):
 
     handle: Lock
     _gate: Any = None  # closed until it is settled
-    lost: Loss | None = None  # for those that asked for it
+    lost: Loss | None
     entered = False  # of a semaphore, by `with`: the same thread releases it
 
     # Called by the node, in any thread
@@ -96,7 +96,9 @@ class Grant(grants.BaseGrant):
     def lost(self) -> threading.Event:
         """An event that is set as soon as the lock is lost; a thread may wait for it."""
         user = self._user
-        event: Loss = user.lost or vars(user).setdefault("lost", Loss())
+        # Of several threads, or a thread and its signal handler, one makes it.
+        event: Loss = user.lost or vars(user).setdefault("loss", Loss())
+        user.lost = event
         if self.is_lost:
             event.set()
         return event
