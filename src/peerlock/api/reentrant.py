@@ -108,12 +108,12 @@ class ThreadLock(Reentrant, thread_locks.Lock):
         self._held.append(again)
         return True
 
-    def _give_back_last(self, user: thread_locks.User | None) -> tuple[bool, bool]:
+    def _give_back_last(self, user: thread_locks.User | None) -> bool | None:
         user = user or self._last()
         if not self._is_inner(user):
             return super()._give_back_last(user)
         self._held.remove(user)
-        return user.state is not State.LOST, True
+        return False if user.state is State.LOST else None
 
     def _last(self) -> thread_locks.User:
         """As with threading.RLock, the calling thread's own."""

@@ -24,6 +24,7 @@ from peerlock.api.status import Holder
 from peerlock.core.errors import UsageError
 from peerlock.node.terms import Demand
 from peerlock.node.waiters import HOLDING, LOST, WAITING
+from peerlock.runtime.host import INTERRUPTED
 
 if TYPE_CHECKING:
     from peerlock.api.threads import LockNode
@@ -175,11 +176,20 @@ class Lock(grants.Handle):
 
     def __enter__(self) -> Grant:
         driver = self._driver
+        host = driver.host
         user = User(self._twin, CURRENT.thread)
         if self._demand.permits:
             user.entered = True
         try:
-            if not driver.host.step(driver.take, self._name, user):
+            if host.is_stepping and host.in_our_step:
+                raise Deadlock(INTERRUPTED)
+            # Like `host.step`, but quicker: `take` does all or nothing, because it calls
+            # nothing once it has begun to change what it has looked at.
+            with driver.guard:
+                host.is_stepping = True
+                taken = driver.take(self._name, user)
+                host.is_stepping = False
+            if not taken:
                 self._wait_in_time(user)
             self._held.append(user)
         except BaseException:
@@ -277,25 +287,26 @@ class Lock(grants.Handle):
 
     def _release(self, user: User | None) -> None:
         try:
-            kept, quick = self._driver.host.step(self._give_back_last, user)
+            kept = self._driver.host.step(self._give_back_last, user)
         except NotHeld:
             must_not_be_in_a_step()  # of another node, which would take it for its own
             raise
-        if not kept:
+        if kept:
+            self._driver.after_step()
+        elif kept is not None:
             belongs_here(self._host)
             raise Lost(f"{self._name!r} was lost while it was held")
-        if not quick:
-            self._driver.after_step()
 
-    def _give_back_last(self, user: User | None) -> tuple[bool, bool]:
-        """Whether it was held until now, and whether nothing else is to do."""
+    def _give_back_last(self, user: User | None) -> bool | None:
+        """Whether it was held until now; None: it was, and nothing else is to do."""
         held = self._held
-        if user is None:
-            user = held.pop() if len(held) == 1 else self._last()
-        if user in held:
-            held.remove(user)
-        quick = self._driver.put_back(user)
-        return quick or self._give_back(user), quick
+        if user is None and len(held) == 1:
+            user = held.pop()  # the only one
+        else:
+            user = user or self._last()
+            if user in held:
+                held.remove(user)
+        return None if self._driver.put_back(user) else self._give_back(user)
 
     def _last(self) -> User:
         """This thread's own, if it has one, so that each thread learns of its own loss."""
