@@ -1,8 +1,8 @@
 """What drives a node: an event loop, in a thread of the node's own or of the caller.
 
 - `OwnThread`: for threads.  Their steps are made in their own threads, under the node's
-  guard, and so is what they say to members; for a turn, and for what cannot be sent at
-  once, the node's thread is woken.
+  guard, and so is what they say to members; and one that waits reads what members say
+  (`reading`).  For a turn, and for what cannot be sent at once, the node's thread is woken.
 - `BesideLoop`: for tasks.  The node has a thread of its own, too, so that it answers others
   while the event loop of the tasks is blocked.  But that loop sends what it can by itself,
   and takes its own turns, since waking the other thread takes longer than all else that a
@@ -33,6 +33,7 @@ from peerlock.runtime.arrivals import Arrivals
 from peerlock.runtime.connection import Connection
 from peerlock.runtime.host import Host
 from peerlock.runtime.lending import PATROL, Lending
+from peerlock.runtime.reading import Reading
 
 T = TypeVar("T")
 
@@ -115,6 +116,10 @@ class OwnThread(Driver):
     _thread: threading.Thread | None = None
 
     def begin(self) -> None:
+        self.host.reading = Reading(self.host, self.soon, self._after_batch)
+        self._begin()
+
+    def _begin(self) -> None:
         self.loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name="peerlock", daemon=True)
         self._thread.start()
@@ -156,6 +161,13 @@ class OwnThread(Driver):
         if told:
             self.soon(self.host.flush)
 
+    def _after_batch(self) -> None:
+        """What follows from what a thread of the program has read."""
+        node = self.host.node
+        if node.mail.waits_for_view or not node.member:
+            self.soon(self.host.follow_batch)
+        self.after_step()
+
 
 class BesideLoop(OwnThread):
     def __init__(self, host: Host) -> None:
@@ -174,7 +186,7 @@ class BesideLoop(OwnThread):
         self._lending = self.host.lending = Lending(
             self.guard, self._arrivals, self.tasks_loop, self.soon, self._after_batch
         )
-        self.begin()
+        self._begin()
         self.loop.set_exception_handler(self._report)
         try:
             await asyncio.wrap_future(self.do(self.host.start()))
@@ -229,13 +241,6 @@ class BesideLoop(OwnThread):
         """What members have sent; what was lent to this loop is heard now."""
         heard = self._lending.hear_all(self._arrivals.waiting())
         return heard and not self._arrivals.reading
-
-    def _after_batch(self) -> None:
-        """What follows from what this loop has read."""
-        node = self.host.node
-        if node.mail.waits_for_view or not node.member:
-            self.soon(self.host.follow_batch)
-        self.after_step()
 
     # In the node's thread
 

@@ -25,7 +25,7 @@ from peerlock.runtime.host import INTERRUPTED
 def must_not_be_in_a_step() -> None:
     """Of any node: one of them may be the one that would have to answer."""
     for host in hosts():
-        if host.is_stepping and host.in_our_step:
+        if host.in_our_step:
             raise Deadlock(INTERRUPTED)
 
 

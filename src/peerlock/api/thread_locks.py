@@ -25,6 +25,7 @@ from peerlock.core.errors import UsageError
 from peerlock.node.terms import Demand
 from peerlock.node.waiters import HOLDING, LOST, WAITING
 from peerlock.runtime.host import INTERRUPTED
+from peerlock.runtime.reading import Reading
 
 if TYPE_CHECKING:
     from peerlock.api.threads import LockNode
@@ -68,8 +69,16 @@ class User(grants.BaseUser):
             self.lost.set()
 
     def _wake(self) -> None:
-        if self._gate is not None:
-            self._gate.release()
+        gate = self._gate
+        if gate is not None:
+            gate.release()
+            self._reading.nudge(gate)
+
+    @property
+    def _reading(self) -> Reading:
+        reading = self.handle._host.reading
+        assert reading is not None  # every node for threads has one
+        return reading
 
     # Called by the handle
 
@@ -79,7 +88,7 @@ class User(grants.BaseUser):
 
     def wait(self, timeout: float) -> bool:
         """Whether it was settled in time; -1 waits without limit."""
-        settled = bool(self._gate.acquire(timeout=timeout))
+        settled = self._reading.wait(self._gate, timeout)
         if settled:
             self._gate = None
             self.must_be_granted()

@@ -70,6 +70,7 @@ from peerlock.runtime.door import Caller, Door
 from peerlock.runtime.journal import Journal
 from peerlock.runtime.lending import Lending
 from peerlock.runtime.questions import must_be_welcome, words
+from peerlock.runtime.reading import Reading
 from peerlock.runtime.transport import Transport
 
 T = TypeVar("T")
@@ -107,7 +108,9 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        self.is_stepping = False  # the owner of the guard is in the middle of a step
+        # The owner of the guard is in the middle of a step; or it has read what members
+        # sent, and the node has not received all of it.
+        self.is_stepping = self.is_hearing = False
         self.transport = transport
         self.address = ""  # where other members reach this one, after the start
         self.describe = describe
@@ -131,6 +134,7 @@ class Host:
         # For another thread that takes turns, and reads.
         self.arrivals: Arrivals | None = None
         self.lending: Lending | None = None
+        self.reading: Reading | None = None  # for threads that wait
         self._refusing = self._stopped = False
         self.forked = False  # it belongs to the process that was forked
         self._leaving: asyncio.Task[None] | None = None
@@ -146,6 +150,8 @@ class Host:
         self.loop = asyncio.get_running_loop()
         if isinstance(self.engine, Watching):
             self.engine.on_change = self._heard
+        if self.reading is not None:
+            self.reading.begin()
         try:
             self.address = await self.transport.listen(self._accept)
             if isinstance(self.engine, BetweenMachines):
@@ -210,6 +216,8 @@ class Host:
             connection.finish()
         if self.arrivals is not None:
             self.arrivals.close()
+        if self.reading is not None:
+            self.reading.close()
         self.engine.close()
 
     def abandon(self) -> None:
@@ -221,6 +229,8 @@ class Host:
             self.arrivals.close()
         if self.lending is not None:
             self.lending.abandon()
+        if self.reading is not None:
+            self.reading.abandon()
         if self.started:
             for connection in self._connections:
                 connection.abandon()
@@ -278,11 +288,13 @@ class Host:
 
     @property
     def in_our_step(self) -> bool:
-        """Whether this thread is in the middle of a step, which a signal has interrupted.
+        """Whether this thread is in the middle of a step, or of what it has read, which a
+        signal has interrupted.
 
-        The flag alone does not say so: Ctrl-C may come before it could be taken back.
+        The flags alone do not say so: Ctrl-C may come before they could be taken back.
         """
-        return self.is_stepping and self.guard._is_owned()  # type: ignore[attr-defined]
+        busy = self.is_stepping or self.is_hearing
+        return busy and self.guard._is_owned()  # type: ignore[attr-defined]
 
     def flush(self) -> None:
         """Carry out the effects of the last step of the node; in the loop's thread."""
@@ -322,6 +334,8 @@ class Host:
             due, self.turn_is_due = self.turn_is_due, False
         if not due:
             return  # any more
+        if self.reading is not None and not self.node.may_let_go:
+            self.reading.hear_all()
         self.step(self.node.turn)
         self.flush()
         self._mind_loss()
@@ -573,6 +587,8 @@ class Host:
             self._incoming[connection] = frame.sender
             if self.arrivals is not None:
                 self.arrivals.watch(connection)
+            if self.reading is not None:
+                self.reading.share(connection)
 
     def _refused(self, connection: Connection, refusal: Refusal) -> None:
         for member, line in self._lines.items():
@@ -600,6 +616,8 @@ class Host:
                 self.arrivals.closed(connection)
             if self.lending is not None:
                 self.lending.closed(connection)
+            if self.reading is not None:
+                self.reading.closed(connection)
             self._tell(self.presence.suspect, sender)
         for member, line in self._lines.items():
             if line is connection:
