@@ -13,6 +13,7 @@ import pytest
 import peerlock
 from peerlock.api.signals import Loss
 from peerlock.api.threads import LockNode
+from peerlock.runtime.connection import Connection
 from tests.support.threads import PATIENCE, Thread, until, users
 
 Install = Callable[[Callable[[], Any]], None]
@@ -173,6 +174,51 @@ def test_handlers_at_any_time(node: LockNode, other: LockNode) -> None:
     grant.release()
     assert users(node, other) == 0
     assert node.statistics().lost == 0
+
+
+def test_a_handler_in_the_middle_of_what_its_thread_has_read(
+    node: LockNode, other: LockNode, on_signal: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be waited for there, because the node is held up.  All else works."""
+    said: list[Any] = []
+    with node.lock("resting"):
+        pass
+
+    def handler() -> None:
+        with node.lock("resting"):
+            said.append("acquired")
+        try:
+            node.lock("y").acquire()
+        except peerlock.Deadlock as error:
+            said.append(error)
+
+    def hear(self: Connection, nbytes: int) -> None:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and self._listener is node.host and not said:
+            assert node.host.is_hearing
+            signal.raise_signal(signal.SIGUSR1)
+        honest(self, nbytes)
+
+    honest = Connection._hear
+    on_signal(handler)
+    monkeypatch.setattr(Connection, "_hear", hear)
+    held = other.lock("x")
+
+    def rival() -> None:
+        with held:
+            until(lambda: users(node) == 1)
+
+    for _ in range(100):  # the node's thread may be quicker
+        thread = Thread(rival)
+        until(held.locked)
+        with node.lock("x", timeout=PATIENCE):
+            assert thread.result() is None
+        if said:
+            break
+    assert said[0] == "acquired"
+    assert isinstance(said[1], peerlock.Deadlock)
+    with node.lock("y", timeout=PATIENCE):
+        pass
 
 
 def test_a_handler_asks_for_what_its_thread_waits_for(
