@@ -74,7 +74,8 @@ class Engine(Protocol):
         """
 
     async def leave(self, me: MemberId) -> View:
-        """Be a member no longer."""
+        """Be a member no longer; also if this process has joined again since it was `me`,
+        and the answer to that was lost."""
 
     async def read(self) -> View:
         """The members, for a process that is not a member; nothing is changed."""

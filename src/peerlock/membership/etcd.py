@@ -225,11 +225,12 @@ class EtcdEngine:
         return self._limit
 
     async def leave(self, me: MemberId) -> View:
-        ours = me == self._me
+        latest = max(me, self._me)
+        ours = latest == self._me
         if ours:
             self._end_tasks()
         try:
-            without = partial(self._without, me)
+            without = partial(self._without, latest)
             return (await self._views.change(without, PATIENCE_TO_LEAVE)).state.view
         finally:
             if ours:

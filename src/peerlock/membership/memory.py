@@ -52,7 +52,7 @@ class MemoryEngine:
 
     async def leave(self, me: MemberId) -> View:
         with self._state.guard:
-            self._state.leave(me)
+            self._state.leave(max(me, self._me))
             return self._state.view
 
     async def read(self) -> View:

@@ -230,9 +230,10 @@ class PostgresqlEngine:
         return state.highest
 
     async def leave(self, me: MemberId) -> View:
-        if me == self._me:
+        latest = max(me, self._me)
+        if latest == self._me:
             self._stop_watching()
-        state, _ = await self._changed(LEAVE, (me, ""), PATIENCE_TO_LEAVE)
+        state, _ = await self._changed(LEAVE, (latest, ""), PATIENCE_TO_LEAVE)
         return state.view
 
     async def read(self) -> View:

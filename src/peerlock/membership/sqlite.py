@@ -222,7 +222,8 @@ class SqliteEngine:
         return state.register.highest
 
     def _leave(self, me: MemberId) -> View:
-        state = self._change(lambda newest: newest.without({me}))
+        latest = max(me, self._me)
+        state = self._change(lambda newest: newest.without({latest}))
         self._drop(self._token)
         self._me = 0
         return state.register.view

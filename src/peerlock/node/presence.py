@@ -238,6 +238,7 @@ class Presence:
         self._stopped = True
         self._alarms.clear()
         self.wake_at = inf
+        self.effects = [each for each in self.effects if not isinstance(each, Question)]
         self._untold = set(self.node.elders)
         self.node.lose_everything()
         return self._ask(Leave(self.node.me))

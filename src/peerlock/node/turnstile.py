@@ -411,10 +411,10 @@ class Turnstile:
             slot.left -= 1
         slot.users += 1
         waiter.fence = self._fences.next()
-        waiter.state = HOLDING
         waiter.since = now = self._clock()
         waiter.slot = slot
         lock.add_holder(waiter)
+        waiter.state = HOLDING  # at last: Ctrl-C may come before that, and all is lost then
         counts.grants += 1
         counts.waited += now - waiter.asked_at
         waiter.on_granted()

@@ -124,6 +124,7 @@ class Host:
         self._connections: set[Connection] = set()  # all that are open
         self._parted = asyncio.Event()  # none is left
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._asking: asyncio.Task[None] | None = None  # the engine
         self._timer: asyncio.Handle | None = None
         self._timer_due = inf  # on the loop's clock; not all loops tell it of a handle
         self.turn_is_due = False  # and who said so will see to it
@@ -184,6 +185,8 @@ class Host:
         reason = ""
         try:
             self.transport.hide()
+            if self._asking is not None:  # it may be joining, and would be in after it left
+                await asyncio.wait({self._asking}, timeout=PARTING)
             tasks = list(self._tasks)
             for task in tasks:
                 task.cancel()
@@ -434,7 +437,7 @@ class Host:
     # What the presence wants
 
     def _put(self, question: Question) -> None:
-        self._spawn(self._ask(question))
+        self._asking = self._spawn(self._ask(question))
 
     async def _ask(self, question: Question) -> None:
         """Ask the engine, and tell the presence its answer."""
