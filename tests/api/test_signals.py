@@ -195,7 +195,7 @@ def test_a_handler_in_the_middle_of_what_its_thread_has_read(
     def hear(self: Connection, nbytes: int) -> None:
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and self._listener is node.host and not said:
-            assert node.host.is_hearing
+            assert node.host.is_busy
             signal.raise_signal(signal.SIGUSR1)
         honest(self, nbytes)
 

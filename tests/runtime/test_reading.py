@@ -34,7 +34,7 @@ class Node:
         self.loop = asyncio.new_event_loop()
         self._thread = Thread(self.loop.run_forever)
         self.guard = threading.RLock()
-        self.is_hearing = False
+        self.is_busy = False
         self.heard: list[int] = []
         self.threads: list[int | None] = []
         self.on_frame: Callable[[int], object] = lambda number: None
@@ -73,7 +73,7 @@ class Node:
 
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         assert isinstance(frame, Hello)
-        assert self.is_hearing
+        assert self.is_busy
         self.on_frame(frame.sender)
         self.heard.append(frame.sender)
         self.threads.append(threading.get_ident())
@@ -244,7 +244,7 @@ def test_an_error_ends_the_connection(node: Node, error: BaseException) -> None:
     gate.open()
     result = thread.result()
     assert result is True if isinstance(error, RemoteError) else result is error
-    assert not node.is_hearing and not node.heard
+    assert not node.is_busy and not node.heard
 
 
 def test_after_an_interruption_the_nodes_thread_reads_on(node: Node) -> None:

@@ -111,3 +111,5 @@ class Beat:
             if user.is_awaited:
                 user.state = State.WAITING
                 self._host.node.acquire(user.name, user)
+                if user.probing:
+                    self._driver.soon(user.handle._probe, user)

@@ -156,10 +156,15 @@ class OwnThread(Driver):
             self.loop.call_soon_threadsafe(work, *arguments)
 
     def after_step(self) -> None:
+        host = self.host
         with self.guard:
-            told = self.host.send_at_once() or self.host.must_be_flushed()
+            try:
+                host.is_busy = True
+                told = host.send_at_once() or host.must_be_flushed()
+            finally:
+                host.is_busy = False
         if told:
-            self.soon(self.host.flush)
+            self.soon(host.flush)
 
     def _after_batch(self) -> None:
         """What follows from what a thread of the program has read."""

@@ -14,14 +14,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    ExitStack,
-)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from peerlock.api.errors import Lost, NotHeld, Timeout
 from peerlock.api.grants import BaseGrant
@@ -29,6 +24,21 @@ from peerlock.api.names import plain_name, plain_timeout
 from peerlock.core.errors import UsageError
 
 G = TypeVar("G", bound=BaseGrant)
+G_co = TypeVar("G_co", bound=BaseGrant, covariant=True)
+
+
+class Handle(Protocol[G_co]):
+    """A lock for threads."""
+
+    def __enter__(self) -> G_co: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+    def locked(self) -> bool: ...
+    def release(self) -> None: ...
 
 
 class Several:
@@ -98,32 +108,43 @@ class Locks(Several, Generic[G]):
 
 
 class BlockingLocks(Several, Generic[G]):
-    """For threads: `with node.locks("a", "b") as grants`."""
+    """For threads: `with node.locks("a", "b") as grants`.
+
+    Ctrl-C may come between any two instructions.  So what is acquired is known before it
+    is, and whatever interrupts the way in or out, all of it is released.
+    """
 
     def __init__(
         self,
         names: tuple[str | bytes, ...],
         timeout: float | None,
-        handle: Callable[[str, float | None], AbstractContextManager[G]],
+        handle: Callable[[str, float | None], Handle[G]],
     ) -> None:
         super().__init__(names, timeout)
         self._handle = handle
-        self._entered: list[tuple[threading.Thread, ExitStack]] = []
+        self._entered: list[tuple[threading.Thread, list[Handle[G]]]] = []
 
     def __enter__(self) -> tuple[G, ...]:
         """The grants, in the order in which the locks were named."""
-        began, stack = time.monotonic(), ExitStack()
+        began, handles = time.monotonic(), list[Handle[G]]()
         grants: dict[str, G] = {}
-        with stack:
+        entry = (threading.current_thread(), handles)
+        try:
             for name in self.in_order:
-                lock = self._handle(name, self._left(began))
+                handles.append(self._handle(name, self._left(began)))
                 try:
-                    grants[name] = stack.enter_context(lock)
+                    grants[name] = handles[-1].__enter__()
                 except Timeout:
                     raise self._too_late(name) from None
             must_be_held(grants.values())
-            self._entered.append((threading.current_thread(), stack.pop_all()))
-        return tuple(grants[name] for name in self.names)
+            named = tuple([grants[name] for name in self.names])
+            self._entered.append(entry)
+            return named
+        except BaseException:
+            if entry in self._entered:
+                self._entered.remove(entry)
+            release_all(handles)
+            raise
 
     def __exit__(
         self,
@@ -131,8 +152,22 @@ class BlockingLocks(Several, Generic[G]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        stack = taken_from(self._entered, threading.current_thread(), self)
-        stack.__exit__(kind, error, trace)
+        handles = taken_from(self._entered, threading.current_thread(), self)
+        try:
+            while handles:
+                handles[-1].__exit__(kind, error, trace)
+                del handles[-1]
+        except BaseException:
+            release_all(handles)
+            raise
+
+
+def release_all(handles: list[Handle[Any]]) -> None:
+    """Those that are held."""
+    for handle in reversed(handles):
+        if handle.locked():
+            with suppress(Lost, NotHeld):
+                handle.release()
 
 
 def must_be_held(grants: Iterable[BaseGrant]) -> None:
@@ -143,7 +178,10 @@ def must_be_held(grants: Iterable[BaseGrant]) -> None:
 
 
 def taken_from(entered: list[tuple[Any, Any]], owner: Any, locks: Several) -> Any:
-    """What this task or thread has entered last."""
+    """What this task or thread has entered last; or the only one, whoever has entered it,
+    as when a generator is ended by another task."""
+    if len(entered) == 1:
+        return entered.pop()[1]
     for i in range(len(entered) - 1, -1, -1):
         if entered[i][0] is owner:
             return entered.pop(i)[1]

@@ -25,7 +25,7 @@ from peerlock.runtime.host import INTERRUPTED
 def must_not_be_in_a_step() -> None:
     """Of any node: one of them may be the one that would have to answer."""
     for host in hosts():
-        if host.in_our_step:
+        if host.is_interrupted:
             raise Deadlock(INTERRUPTED)
 
 

@@ -24,12 +24,20 @@ if TYPE_CHECKING:
 new = object.__new__
 
 
+class Loss(asyncio.Future[bool]):
+    awaited = False  # by a task, or something else is to happen at its end
+
+    def add_done_callback(self, *what: Any, **context: Any) -> None:
+        self.awaited = True
+        super().add_done_callback(*what, **context)
+
+
 class User(grants.BaseUser):
     """A task that waits for a lock, and then holds it."""
 
     handle: Lock
     _future: asyncio.Future[None] | None = None
-    lost: asyncio.Future[bool] | None
+    lost: list[Loss] | None
     cancelled = False  # peerlock cancelled the owner, because the lock was lost
 
     # Called by the node, in any thread
@@ -56,17 +64,24 @@ class User(grants.BaseUser):
     def is_awaited(self) -> bool:
         return self._future is not None and not self._future.done()
 
-    def over(self) -> None:
-        if self.lost is not None and not self.lost.done():
-            self.lost.set_result(False)
+    def over(self, lost: bool = False) -> None:
+        for future in self.lost or ():
+            if not future.done():
+                future.set_result(lost)
+
+    def future_of_loss(self) -> Loss:
+        """One that no other task awaits: a task that is cancelled cancels it, too."""
+        pending = self.lost = [future for future in self.lost or () if not future.done()]
+        if not pending or pending[-1].awaited:
+            pending.append(Loss(loop=asyncio.get_running_loop()))
+        return pending[-1]
 
     def _wake_task(self) -> None:
         if self._future is not None and not self._future.done():
             self._future.set_result(None)
 
     def _tell_loss(self) -> None:
-        if self.lost is not None and not self.lost.done():
-            self.lost.set_result(True)
+        self.over(lost=True)
         if self.owner is not None and self.handle._cancel_on_loss:
             self.handle._cancel_owner_of(self, self.owner)
 
@@ -82,12 +97,10 @@ class Grant(grants.BaseGrant):
     def lost(self) -> asyncio.Future[bool]:
         """A future: its result is True as soon as the lock is lost, False if it is
         released."""
-        user = self._user
-        if user.lost is None or user.lost.cancelled():
-            user.lost = asyncio.get_running_loop().create_future()
-            if user.state is not HOLDING:
-                user.lost.set_result(self.is_lost)
-        return user.lost
+        future = self._user.future_of_loss()
+        if self._user.state is not HOLDING:
+            future.set_result(self.is_lost)
+        return future
 
 
 class Lock(grants.Handle):
@@ -240,6 +253,8 @@ class Lock(grants.Handle):
             taken = driver.take(self._name, user)
         if not taken:
             await self._wait(user, timeout, probe)
+        if user.owner in self._left:  # the end of its block releases this instead
+            self._left.remove(user.owner)
         self._acquired.append(user)
         return Grant(user)
 
@@ -249,8 +264,9 @@ class Lock(grants.Handle):
         driver.must_be_in_its_loop()
         self._must_not_wait_for_itself(user)
         try:
+            user.probing = probe or timeout == 0
             future = driver.host.step(self._ask_and_wait, user)
-            if future is not None and (probe or timeout == 0):
+            if future is not None and user.probing:
                 driver.soon(self._probe, user)
             else:
                 driver.after_step()

@@ -190,7 +190,7 @@ class Lock(grants.Handle):
         if self._demand.permits:
             user.entered = True
         try:
-            if host.is_stepping and host.in_our_step:
+            if host.is_stepping and host.is_interrupted:
                 raise Deadlock(INTERRUPTED)
             # Like `host.step`, but quicker: `take` does all or nothing, because it calls
             # nothing once it has begun to change what it has looked at.
@@ -246,6 +246,8 @@ class Lock(grants.Handle):
         if not taken and not self._wait(user, timeout):
             self._withdraw(user)
             return False
+        if user.owner in self._left:  # the end of its block releases this instead
+            self._left.remove(user.owner)
         self._held.append(user)
         return True
 
@@ -315,7 +317,12 @@ class Lock(grants.Handle):
             user = user or self._last()
             if user in held:
                 held.remove(user)
-        return None if self._driver.put_back(user) else self._give_back(user)
+        if self._driver.put_back(user):
+            return None
+        if self._host.is_busy:  # beneath us, in this thread
+            held.append(user)
+            raise Deadlock(INTERRUPTED)
+        return self._give_back(user)
 
     def _last(self) -> User:
         """This thread's own, if it has one, so that each thread learns of its own loss."""

@@ -69,7 +69,8 @@ class LockNode(Public):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        if not self.host.forked:  # the end of the block in a forked child is not ours
+            self.leave()
 
     def lock(
         self,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from peerlock.core.errors import UsageError
+
+MOST = 1_000_000_000
+LONGEST = 86_400  # seconds
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,22 @@ class Knobs:
     def __post_init__(self) -> None:
         for name in ("hand_overs", "remembered"):
             number = getattr(self, name)
-            if type(number) is bool or not isinstance(number, int) or number < 1:
-                raise UsageError(f"{name} must be 1 or more, got {number!r:.50}")
+            is_number = isinstance(number, int) and type(number) is not bool
+            if not is_number or not 1 <= number <= MOST:
+                raise UsageError(f"{name} must be 1 to {MOST:,}, got {shown(number)}")
         for name in ("hand_over_time", "remember"):
             seconds = getattr(self, name)
             is_number = isinstance(seconds, int | float) and type(seconds) is not bool
-            if not is_number or not seconds >= 0:
-                raise UsageError(f"{name} must be 0 or more seconds, got {seconds!r:.50}")
+            if not is_number or not (0 <= seconds <= LONGEST or seconds == inf):
+                raise UsageError(
+                    f"{name} must be 0 to {LONGEST:,} seconds, or infinite, "
+                    f"got {shown(seconds)}"
+                )
+
+
+def shown(value: object) -> str:
+    """Also of an integer with so many digits that Python refuses to show them."""
+    try:
+        return f"{value!r:.50}"
+    except ValueError:
+        return "a larger number"

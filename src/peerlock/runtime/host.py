@@ -108,9 +108,9 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        # The owner of the guard is in the middle of a step; or it has read what members
-        # sent, and the node has not received all of it.
-        self.is_stepping = self.is_hearing = False
+        # The owner of the guard is in the middle of a step; or it reads or writes, and has
+        # not told the node of all that it has read, or the members what it was told to.
+        self.is_stepping = self.is_busy = False
         self.transport = transport
         self.address = ""  # where other members reach this one, after the start
         self.describe = describe
@@ -273,8 +273,8 @@ class Host:
         much of it was done: the presence is told, and loses what the node holds.  A signal
         handler that runs in the middle of a step is refused.
         """
-        if self.is_stepping and self.in_our_step:
-            raise Deadlock(INTERRUPTED)
+        if self.is_stepping and self.is_interrupted:
+            raise Deadlock(INTERRUPTED)  # the flag may be that of another thread
         with self.guard:
             try:
                 self.is_stepping = True
@@ -290,14 +290,10 @@ class Host:
                 self.is_stepping = False
 
     @property
-    def in_our_step(self) -> bool:
-        """Whether this thread is in the middle of a step, or of what it has read, which a
-        signal has interrupted.
-
-        The flags alone do not say so: Ctrl-C may come before they could be taken back.
-        """
-        busy = self.is_stepping or self.is_hearing
-        return busy and self.guard._is_owned()  # type: ignore[attr-defined]
+    def is_interrupted(self) -> bool:
+        """For callers from outside: a signal has interrupted this thread in the middle of
+        our work.  What it waits for then would never come."""
+        return self.guard._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def flush(self) -> None:
         """Carry out the effects of the last step of the node; in the loop's thread."""

@@ -172,7 +172,7 @@ class Reading:
             if connection is None:  # any more, or it is the event
                 return
             try:
-                host.is_hearing = True
+                host.is_busy = True
                 alive = connection.hear_now()
             except BaseException as error:
                 self._forget(connection)
@@ -181,7 +181,7 @@ class Reading:
                     raise
                 return
             finally:
-                host.is_hearing = False
+                host.is_busy = False
             if not alive:  # the node's loop sees that it has ended
                 self._forget(connection)
                 self._soon(connection.take_back)
