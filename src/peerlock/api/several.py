@@ -41,6 +41,9 @@ class Handle(Protocol[G_co]):
     def release(self) -> None: ...
 
 
+Entry = tuple[threading.Thread, list[Handle[G]]]
+
+
 class Several:
     """Names, the order in which they are acquired, and the timeout."""
 
@@ -103,7 +106,9 @@ class Locks(Several, Generic[G]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        stack = taken_from(self._entered, asyncio.current_task(), self)
+        entry = last_of(self._entered, asyncio.current_task(), self)
+        self._entered.remove(entry)
+        stack = entry[1]
         await stack.__aexit__(kind, error, trace)
 
 
@@ -122,13 +127,13 @@ class BlockingLocks(Several, Generic[G]):
     ) -> None:
         super().__init__(names, timeout)
         self._handle = handle
-        self._entered: list[tuple[threading.Thread, list[Handle[G]]]] = []
+        self._entered: list[Entry[G]] = []
 
     def __enter__(self) -> tuple[G, ...]:
         """The grants, in the order in which the locks were named."""
         began, handles = time.monotonic(), list[Handle[G]]()
         grants: dict[str, G] = {}
-        entry = (threading.current_thread(), handles)
+        entry: Entry[G] = (threading.current_thread(), handles)
         try:
             for name in self.in_order:
                 handles.append(self._handle(name, self._left(began)))
@@ -141,9 +146,7 @@ class BlockingLocks(Several, Generic[G]):
             self._entered.append(entry)
             return named
         except BaseException:
-            if entry in self._entered:
-                self._entered.remove(entry)
-            release_all(handles)
+            self._undo(entry)
             raise
 
     def __exit__(
@@ -152,22 +155,25 @@ class BlockingLocks(Several, Generic[G]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        handles = taken_from(self._entered, threading.current_thread(), self)
+        entry = None
         try:
-            while handles:
-                handles[-1].__exit__(kind, error, trace)
-                del handles[-1]
+            entry = last_of(self._entered, threading.current_thread(), self)
+            while entry[1]:
+                entry[1][-1].__exit__(kind, error, trace)
+                del entry[1][-1]
+            self._entered.remove(entry)
         except BaseException:
-            release_all(handles)
+            entry = entry or last_of(self._entered, threading.current_thread(), self)
+            self._undo(entry)
             raise
 
-
-def release_all(handles: list[Handle[Any]]) -> None:
-    """Those that are held."""
-    for handle in reversed(handles):
-        if handle.locked():
-            with suppress(Lost, NotHeld):
-                handle.release()
+    def _undo(self, entry: Entry[G]) -> None:
+        for handle in reversed(entry[1]):
+            if handle.locked():
+                with suppress(Lost, NotHeld):
+                    handle.release()
+        if entry in self._entered:
+            self._entered.remove(entry)
 
 
 def must_be_held(grants: Iterable[BaseGrant]) -> None:
@@ -177,12 +183,13 @@ def must_be_held(grants: Iterable[BaseGrant]) -> None:
             raise Lost(f"{grant.name!r} was lost while others were waited for")
 
 
-def taken_from(entered: list[tuple[Any, Any]], owner: Any, locks: Several) -> Any:
+E = TypeVar("E", bound=tuple[Any, Any])
+
+
+def last_of(entered: list[E], owner: Any, locks: Several) -> E:
     """What this task or thread has entered last; or the only one, whoever has entered it,
     as when a generator is ended by another task."""
-    if len(entered) == 1:
-        return entered.pop()[1]
-    for i in range(len(entered) - 1, -1, -1):
-        if entered[i][0] is owner:
-            return entered.pop(i)[1]
-    raise NotHeld(f"{locks!r} are not held here")
+    mine = [entry for entry in entered if entry[0] is owner or len(entered) == 1]
+    if not mine:
+        raise NotHeld(f"{locks!r} are not held here")
+    return mine[-1]
