@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from peerlock.api.beat import Beat
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes
@@ -517,6 +518,23 @@ HOST = (
         "time.time,",
         "lambda: 0.0,",
         "test_host.test_a_wall_clock_that_jumps_shortens_a_lease_between_machines",
+    ),
+    M(
+        "a blocked loop loses what it holds at the end of its lease",
+        Beat,
+        "_look",
+        "lease - pace - margin(lease)",
+        "lease - pace",
+        "test_blocked_loops.test_what_a_blocked_loop_holds_is_lost_a_margin_before_the_"
+        "end_of_its_lease",
+    ),
+    M(
+        "a loop that has just answered loses what it holds",
+        Beat,
+        "_take_all",
+        "if self._asked_at is None:",
+        "if False:",
+        "test_blocked_loops.test_an_answer_just_before_the_loss_is_in_time",
     ),
 )
 
