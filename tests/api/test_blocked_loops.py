@@ -13,6 +13,7 @@ from bench.blocked_loop import measure
 
 import peerlock
 from peerlock.api.beat import Beat
+from peerlock.api.driver import BesideLoop
 from peerlock.api.grants import BaseUser
 from peerlock.api.tasks import Grant, LockNode
 from peerlock.membership import clock
@@ -20,6 +21,7 @@ from peerlock.node.presence import margin
 from peerlock.node.terms import demand
 from peerlock.node.waiters import State
 from peerlock.runtime import lending
+from peerlock.runtime.lending import PATROL
 from tests.support.loops import on_each_loop, until
 from tests.support.presences import Alone
 from tests.support.threads import PATIENCE, Thread
@@ -365,3 +367,31 @@ def test_an_answer_just_before_the_loss_is_in_time(monkeypatch: pytest.MonkeyPat
     while not answered:
         blocked.call_next()
     assert task.state is State.HOLDING
+
+
+def test_a_turn_that_a_blocked_loop_has_to_take_is_taken_at_the_second_visit() -> None:
+    """The loop may have been about to at the first one; nothing is lent, and no message
+    comes."""
+    turns: list[int] = []
+    node = SimpleNamespace(take=None, put_back=None, turn_concerns_others=True)
+    host: Any = SimpleNamespace(node=node, guard=threading.RLock(), turn_is_due=False)
+    host.must_turn, host.send_at_once = lambda: True, lambda: False
+    host.turn = lambda: turns.append(1)
+    calls: list[tuple[float, Callable[[], None]]] = []
+    loop: Any = SimpleNamespace(call_later=lambda *call: calls.append(call))
+    loop.call_soon_threadsafe = lambda work: calls.append((0.0, work))
+    tasks_loop: Any = SimpleNamespace(call_soon=lambda work: None)
+    lent: Any = SimpleNamespace(patrol=lambda: 0.0)
+    driver = BesideLoop(host)
+    driver.loop = loop
+    driver.tasks_loop = tasks_loop
+    driver._lending = lent
+    driver.after_step()
+    host.turn_is_due = True
+    for delay in (0.0, PATROL):
+        assert not turns
+        ((at, visit),) = calls
+        assert at == delay
+        calls.clear()
+        visit()
+    assert turns == [1] and not calls

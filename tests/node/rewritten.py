@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerlock.api.beat import Beat
+from peerlock.api.driver import BesideLoop
 from peerlock.node.circles import Circles
 from peerlock.node.fences import Fences
 from peerlock.node.homes import Homes
@@ -535,6 +536,15 @@ HOST = (
         "if self._asked_at is None:",
         "if False:",
         "test_blocked_loops.test_an_answer_just_before_the_loss_is_in_time",
+    ),
+    M(
+        "the patrol ends at its first visit",
+        BesideLoop,
+        "_patrol",
+        "bool(again) or not stuck",
+        "bool(again)",
+        "test_blocked_loops.test_a_turn_that_a_blocked_loop_has_to_take_is_taken_at_the_"
+        "second_visit",
     ),
 )
 
