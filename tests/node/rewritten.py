@@ -796,7 +796,8 @@ NODE = (
         "rest",
         "used or lock not in self._idle_for_longer",
         "True",
-        "test_circles.test_an_idle_name_is_given_back_although_others_come_and_go",
+        "test_trouble.test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_"
+        "the_time",
     ),
     M(
         "a new epoch counts as a use of the name",
@@ -804,7 +805,8 @@ NODE = (
         "serve",
         "used=False",
         "used=True",
-        "test_circles.test_an_idle_name_is_given_back_although_others_come_and_go",
+        "test_trouble.test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_"
+        "the_time",
     ),
     M(
         "a lock lingers on in the next epoch",

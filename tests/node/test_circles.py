@@ -638,19 +638,6 @@ def test_a_member_that_is_stopped_with_a_name_open_holds_up_that_name_alone() ->
     assert stuck.holds
 
 
-def test_an_idle_name_is_given_back_although_others_come_and_go() -> None:
-    """Its circle is formed anew again and again meanwhile."""
-    world = World(8, remember=5.0)
-    world.use(2)
-    epochs = set()
-    for member in range(3, 8):
-        world.use(member)
-        epochs.add(world.lock(member).epoch)
-        world.pass_time(2)
-    assert len(epochs) == 5
-    assert not world[2].locks
-
-
 def test_a_name_used_every_few_seconds_costs_one_round_trip_and_its_going_one_message() -> (
     None
 ):
