@@ -5,17 +5,25 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bench.blocked_loop import measure
 
 import peerlock
+from peerlock.api.beat import Beat
+from peerlock.api.driver import BesideLoop
+from peerlock.api.grants import BaseUser
 from peerlock.api.tasks import Grant, LockNode
+from peerlock.membership import clock
 from peerlock.node.presence import margin
+from peerlock.node.terms import demand
 from peerlock.node.waiters import State
 from peerlock.runtime import lending
+from peerlock.runtime.lending import PATROL
 from tests.support.loops import on_each_loop, until
+from tests.support.presences import Alone
 from tests.support.threads import PATIENCE, Thread
 
 LEASE = 0.5
@@ -255,3 +263,135 @@ async def test_without_a_thread_the_node_lives_in_the_loop_of_its_tasks(
         with pytest.raises(peerlock.WouldBlock):
             async with node.lock("x"):
                 await asyncio.create_task(node.lock("x").try_acquire())
+
+
+# When exactly
+
+
+class Task(BaseUser):
+    """It waits, or holds, and is in no hurry."""
+
+    def __init__(self) -> None:
+        handle: Any = SimpleNamespace(_name="x", _demand=demand())
+        super().__init__(handle, None)
+
+    def _wake(self) -> None:
+        pass
+
+    is_awaited = True
+
+
+class Blocked:
+    """A beat whose clock, node and loops are in the hands of a test; the loop of the tasks
+    answers when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.presence = Alone(lease=LEASE)
+        self.presence.join()
+        self.node = self.presence.node
+        self.calls: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
+        self.asked: list[Callable[[], None]] = []
+        self.before_step: Callable[[], None] = lambda: None
+        driver: Any = SimpleNamespace(
+            host=self, loop=self, tell=self.asked.append, after_step=lambda: None
+        )
+        monkeypatch.setattr(clock, "now", lambda: self.presence.now)
+        self.beat = Beat(driver)
+
+    def step(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        self.before_step()
+        return step(*arguments)
+
+    def flush(self) -> None:
+        pass
+
+    def call_later(self, delay: float, work: Callable[..., None], *arguments: Any) -> None:
+        self.calls.append((self.presence.now + delay, work, arguments))
+
+    def call_next(self) -> None:
+        self.calls.sort(key=lambda call: call[0])
+        at, work, arguments = self.calls.pop(0)
+        self.presence.now = at
+        self.node.renewed(at + LEASE)  # the node itself is not blocked
+        work(*arguments)
+
+    def answer(self) -> None:
+        while self.asked:
+            self.asked.pop()()
+
+    def hold(self) -> Task:
+        task = Task()
+        self.node.acquire("x", task)
+        assert task.state is State.HOLDING
+        return task
+
+    def block(self) -> Task:
+        """Just after it has answered; what one of its tasks holds."""
+        task = self.hold()
+        self.beat.begin()
+        for _ in range(3):
+            self.answer()
+            self.call_next()
+        return task
+
+
+def test_what_a_blocked_loop_holds_is_lost_a_margin_before_the_end_of_its_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blocked = Blocked(monkeypatch)
+    task = blocked.block()
+    blocked.answer()
+    silent_since = blocked.presence.now
+    while task.state is State.HOLDING:
+        blocked.call_next()
+    assert blocked.presence.now <= silent_since + LEASE - margin(LEASE) + 1e-9
+    assert list(blocked.node.holding())  # for a margin more
+    lost_at = blocked.presence.now
+    while list(blocked.node.holding()):
+        blocked.call_next()
+    assert blocked.presence.now == pytest.approx(lost_at + margin(LEASE))
+
+
+def test_an_answer_just_before_the_loss_is_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the end of the lease was noticed, and nothing was done yet."""
+    blocked = Blocked(monkeypatch)
+    task = blocked.block()
+    answered: list[float] = []
+
+    def answer() -> None:
+        if not answered:
+            answered.append(blocked.presence.now)
+            blocked.beat._ask_again()
+
+    blocked.before_step = answer
+    while not answered:
+        blocked.call_next()
+    assert task.state is State.HOLDING
+
+
+def test_a_turn_that_a_blocked_loop_has_to_take_is_taken_at_the_second_visit() -> None:
+    """The loop may have been about to at the first one; nothing is lent, and no message
+    comes."""
+    turns: list[int] = []
+    node = SimpleNamespace(take=None, put_back=None, turn_concerns_others=True)
+    host: Any = SimpleNamespace(node=node, guard=threading.RLock(), turn_is_due=False)
+    host.must_turn, host.send_at_once = lambda: True, lambda: False
+    host.turn = lambda: turns.append(1)
+    calls: list[tuple[float, Callable[[], None]]] = []
+    loop: Any = SimpleNamespace(call_later=lambda *call: calls.append(call))
+    loop.call_soon_threadsafe = lambda work: calls.append((0.0, work))
+    tasks_loop: Any = SimpleNamespace(call_soon=lambda work: None)
+    lent: Any = SimpleNamespace(patrol=lambda: 0.0)
+    driver = BesideLoop(host)
+    driver.loop = loop
+    driver.tasks_loop = tasks_loop
+    driver._lending = lent
+    driver.after_step()
+    host.turn_is_due = True
+    for delay in (0.0, PATROL):
+        assert not turns
+        ((at, visit),) = calls
+        assert at == delay
+        calls.clear()
+        visit()
+    assert turns == [1] and not calls

@@ -14,8 +14,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from peerlock.api.beat import Beat
+from peerlock.api.driver import BesideLoop
 from peerlock.node.circles import Circles
+from peerlock.node.fences import Fences
+from peerlock.node.homes import Homes
 from peerlock.node.links import Link
+from peerlock.node.locks import NamedLock
 from peerlock.node.mail import Mail
 from peerlock.node.node import Node
 from peerlock.node.presence import Presence
@@ -368,6 +373,46 @@ PRESENCE = (
         "pass",
         "test_presence.test_an_elder_that_is_not_connected_is_told_once_it_is",
     ),
+    M(
+        "a second pause counts with the first one",
+        P,
+        "_mind_pauses",
+        "(gained - self._jumped)",
+        "gained",
+        "test_presence.test_two_pauses_count_once_each",
+    ),
+    M(
+        "a lease is not shortened by less than the one before",
+        P,
+        "_lease_until",
+        "self._jumped = 0.0",
+        "pass",
+        "test_presence.test_a_shorter_pause_after_a_renewal_counts",
+    ),
+    M(
+        "the end of a rest delays the next tick",
+        P,
+        "stir",
+        "min(self._alarms.get(TICK, at), at)",
+        "at",
+        "test_presence.test_the_end_of_a_rest_does_not_delay_the_next_tick",
+    ),
+    M(
+        "a member is dialled for the former self, too",
+        P,
+        "_drop",
+        "self._alarms.pop(member, None)",
+        "pass",
+        "test_presence.test_who_joins_again_dials_a_member_once",
+    ),
+    M(
+        "an error does not find that the lease is over",
+        P,
+        "failed",
+        "self._look_at_clocks()",
+        "pass",
+        "test_presence.test_after_a_suspension_an_error_finds_the_lease_over",
+    ),
 )
 
 HOST = (
@@ -474,6 +519,32 @@ HOST = (
         "time.time,",
         "lambda: 0.0,",
         "test_host.test_a_wall_clock_that_jumps_shortens_a_lease_between_machines",
+    ),
+    M(
+        "a blocked loop loses what it holds at the end of its lease",
+        Beat,
+        "_look",
+        "lease - pace - margin(lease)",
+        "lease - pace",
+        "test_blocked_loops.test_what_a_blocked_loop_holds_is_lost_a_margin_before_the_"
+        "end_of_its_lease",
+    ),
+    M(
+        "a loop that has just answered loses what it holds",
+        Beat,
+        "_take_all",
+        "if self._asked_at is None:",
+        "if False:",
+        "test_blocked_loops.test_an_answer_just_before_the_loss_is_in_time",
+    ),
+    M(
+        "the patrol ends at its first visit",
+        BesideLoop,
+        "_patrol",
+        "bool(again) or not stuck",
+        "bool(again)",
+        "test_blocked_loops.test_a_turn_that_a_blocked_loop_has_to_take_is_taken_at_the_"
+        "second_visit",
     ),
 )
 
@@ -685,6 +756,133 @@ NODE = (
         "self.lose_everything()",
         "pass",
         "test_node.test_a_batch_finds_that_the_lease_is_over",
+    ),
+    M(
+        "a batch repeats what was not sent yet",
+        Link,
+        "remind",
+        " and not self._fresh",
+        "",
+        "test_links.test_what_was_not_sent_yet_is_no_reminder",
+    ),
+    M(
+        "what was kept for a former self is heard",
+        Mail,
+        "forget",
+        "self._ahead.clear()",
+        "pass",
+        "test_mail.test_a_member_that_is_out_itself_keeps_nothing_for_the_one_that_"
+        "it_becomes",
+    ),
+    M(
+        "the oldest message that is kept says whether a view is asked for",
+        Mail,
+        "waits_for_view",
+        "kept[-1]",
+        "kept[0]",
+        "test_mail.test_what_comes_after_the_question_calls_for_another_one_at_once",
+    ),
+    M(
+        "a limit that is heard replaces a higher one",
+        Fences,
+        "_hear_of_more",
+        "if limit > self.limit:",
+        "if True:",
+        "test_fences.test_a_higher_fence_of_one_that_knows_less_leaves_the_limit_as_it_is",
+    ),
+    M(
+        "an idle name stays open when others come and go",
+        Circles,
+        "rest",
+        "used or lock not in self._idle_for_longer",
+        "True",
+        "test_trouble.test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_"
+        "the_time",
+    ),
+    M(
+        "a new epoch counts as a use of the name",
+        Turnstile,
+        "serve",
+        "used=False",
+        "used=True",
+        "test_trouble.test_a_name_is_given_back_though_others_begin_and_cease_to_use_it_all_"
+        "the_time",
+    ),
+    M(
+        "a lock lingers on in the next epoch",
+        NamedLock,
+        "halt",
+        "self.lingers = False",
+        "self.lingers = getattr(self, 'lingers', False)",
+        "test_turnstile.test_what_has_lingered_may_be_idle_while_the_circle_is_formed_anew",
+    ),
+    M(
+        "a lock that was to be let go of at a loss never is again",
+        Turnstile,
+        "lose_everything",
+        "lock.marked = False",
+        "pass",
+        "test_turnstile.test_what_was_to_be_let_go_of_when_all_was_lost_is_let_go_"
+        "of_again_later",
+    ),
+    M(
+        "a reader waits for holders of the epoch",
+        Turnstile,
+        "_others_wait",
+        "lock.order[lock.entering :]",
+        "lock.order",
+        "test_turnstile.test_a_reader_from_before_the_epoch_joins_if_no_other_member_waits",
+    ),
+    M(
+        "a reader waits for those of an earlier grant",
+        Turnstile,
+        "_start_turns",
+        "slot.joinable = LONG_AGO",
+        "pass",
+        "test_turnstile.test_a_reader_from_before_the_epoch_joins_readers_that_are_"
+        "in_by_a_later_grant",
+    ),
+    M(
+        "a probe is answered by what was said before",
+        Turnstile,
+        "_judge_probe",
+        "waiter.others = None",
+        "pass",
+        "test_turnstile.test_a_probe_that_is_put_again_asks_all_again",
+    ),
+    M(
+        "newcomers are not asked by a probe",
+        Turnstile,
+        "probe",
+        "waiter.others is None or waiter.others.epoch != lock.epoch",
+        "waiter.others is None",
+        "test_turnstile.test_all_are_asked_again_when_the_circle_is_formed_anew_"
+        "before_all_have_said_so",
+    ),
+    M(
+        "the death of one that was refused concerns the name",
+        Homes,
+        "_open_if_all_formed",
+        "{*entry.circle, *forming.newcomers}",
+        "{*entry.circle}",
+        "test_homes.test_who_was_refused_may_die_when_the_name_is_gone",
+    ),
+    M(
+        "a former home waits for answers",
+        Homes,
+        "_drop",
+        "self._forming.pop(name, None)",
+        "pass",
+        "test_homes.test_a_former_home_waits_for_no_answer_any_more",
+    ),
+    M(
+        "a demand that was given up keeps its place",
+        Homes,
+        "_open_if_all_formed",
+        "since.setdefault(member, request.since)",
+        "since[member] = request.since",
+        "test_homes.test_a_member_waits_for_its_first_waiter_although_another_has_"
+        "asked_the_home",
     ),
 )
 

@@ -65,6 +65,13 @@ def test_the_greater_of_each_is_kept() -> None:
     assert ours.next() == (7 << 12) + 101
 
 
+def test_a_higher_fence_of_one_that_knows_less_leaves_the_limit_as_it_is() -> None:
+    ours = entered(7)
+    ours.reserved(9)
+    ours.hear(7, (7 << 12) + 100, 8 << 12)
+    assert (ours.highest, ours.limit) == ((7 << 12) + 100, 9 << 12)
+
+
 def test_fences_belong_to_a_view_and_those_of_the_latest_count() -> None:
     ours = entered(7)
     ours.hear(9, (9 << 12) + 5, 10 << 12)  # of a member that has seen more than we have

@@ -320,6 +320,23 @@ def test_of_newcomers_at_once_the_first_settles_the_terms() -> None:
     assert second.state is State.REFUSED and "as a semaphore" in second.why
 
 
+def test_who_was_refused_may_die_when_the_name_is_gone() -> None:
+    world = World(4, remember=5.0)
+    world.use(2)
+    world.slow.add((2, 1))
+    user, wrong = world.ask(3), world.ask(4, wanted=SEMAPHORE)
+    world.settle()
+    world.hasten(2, 1)
+    world.settle()
+    assert wrong.state is State.REFUSED
+    world.finish(user)
+    world.pass_time(20)
+    assert world.remembers_nothing
+    world.die(4)
+    world.settle()
+    assert world.get(3).holds and circle(world) == {3}
+
+
 def test_a_demand_that_comes_while_the_circle_forms_is_refused_all_the_same() -> None:
     world = World(5)
     world.use(2, 3)
@@ -646,6 +663,21 @@ def test_a_member_waits_from_its_first_waiter_on() -> None:
     assert world.served(holder, [early, *late])[0] is early
 
 
+def test_a_member_waits_for_its_first_waiter_although_another_has_asked_the_home() -> None:
+    """A reader, for another algorithm; and it has given up when the circle is formed."""
+    world = World(5)
+    world.use(2, 3, 4)
+    holder = world.get(2)
+    world.slow.add((1, 3))
+    reader = world.ask(3, wanted=READ)
+    world.settle()
+    first, second = world.wait(4), world.wait(3)
+    world[3].give_up(reader)
+    world.hasten(1, 3)
+    world.settle()
+    assert world.served(holder, [first, second]) == [first, second]
+
+
 def test_holders_are_first_and_waiters_follow_in_order() -> None:
     world = World(6)
     holders = [world.get(member, wanted=READ) for member in (2, 3)]
@@ -853,6 +885,21 @@ def test_reports_in_several_messages_are_one_answer() -> None:
             assert other.holds
 
 
+def test_who_has_died_while_others_still_told_is_not_let_in() -> None:
+    world = World(6)
+    world.still.add(3)
+    world.die(1)
+    world.ask(4)
+    world.settle()
+    world.die(4)
+    world.settle()
+    world.show(3)
+    world.wake(3)
+    world.settle()
+    assert len(world[2].homes) == 0
+    assert world.get(5).holds
+
+
 def test_two_homes_may_die_one_after_the_other() -> None:
     for steps in range(5):
         world = World(7)
@@ -911,6 +958,46 @@ def test_a_home_that_moves_away_and_back_begins_a_new_reign() -> None:
     assert entry(world, name).epoch.reign == world.number
     world.finish(holder)
     assert other.holds and world.remote_errors == 0
+
+
+def test_a_former_home_waits_for_no_answer_any_more() -> None:
+    world, name = home_moves_away_and_back()
+    world.use(5, 6, name=name)
+    world.slow.add((6, 1))
+    user = world.ask(7, name)
+    world.settle()
+    assert world[1].homes.awaited == {6}
+    world.join(17)
+    world.settle()
+    assert world.home(name) == 2 and world[1].homes.awaited == set()
+    assert user.holds
+
+
+def test_a_home_for_two_times_asks_again_although_it_was_still_asking_between() -> None:
+    """It has asked for the names of a dead home, and loses others to the next elder."""
+    world = World(16)
+    name = next(
+        n
+        for n in map(str, range(99))
+        if home_among(n, (1, 2)) == 1 and home_among(n, (1, 3)) == 3
+    )
+    world.use(6, 7, name=name)
+    holder = world.get(6, name)
+    world.still.add(5)
+    del world.nodes[2]
+    world.join(17)
+    world.settle()
+    assert world.home(name) == 3 and world[1].homes.awaited == {5}
+    world.die(3)
+    world.show(5)
+    world.wake(5)
+    world.settle()
+    assert world.home(name) == 1 and circle(world, name) == {6, 7}
+    user = world.ask(8, name)
+    world.settle()
+    assert holder.holds and user.waits
+    world.finish(holder)
+    assert user.holds and world.remote_errors == 0
 
 
 def test_a_home_that_missed_a_view_in_which_it_was_none_begins_a_new_reign() -> None:

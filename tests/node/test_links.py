@@ -110,6 +110,17 @@ def test_a_message_that_nobody_acknowledges_is_repeated_at_the_second_tick() -> 
     assert not sender.remind()
 
 
+def test_what_was_not_sent_yet_is_no_reminder() -> None:
+    """It will be sent anyway: nothing may be in a batch twice."""
+    sender, receiver = posted(1), Link()
+    receiver.accept(sent(sender), FENCES)
+    assert not sender.remind()
+    for message in said(2, 3):
+        sender.post(message)
+    assert not sender.remind()  # although 1 was not acknowledged between two ticks
+    assert receiver.accept(sent(sender), FENCES) == said(2, 3)
+
+
 def test_what_is_acknowledged_is_dropped_and_no_more() -> None:
     sender, receiver = posted(1, 2, 3), Link()
     receiver.accept(sent(sender)._replace(messages=said(1, 2)), FENCES)

@@ -339,6 +339,14 @@ def test_a_member_that_is_out_leaves_nothing_that_was_kept() -> None:
     assert world[1].remembers() == {"locks": 0, "homes": 0, "links": 0, "early": 0}
 
 
+def test_a_member_that_is_out_itself_keeps_nothing_for_the_one_that_it_becomes() -> None:
+    world = World(3)
+    world.say(3, 1, Open(world.number + 1, "x", LOCK, 0.0))
+    assert world[1].remembers()["early"] == 1
+    world[1].lose_everything()
+    assert world[1].remembers()["early"] == 0
+
+
 # Views that cannot be
 
 HUGE = 2**40
@@ -392,6 +400,17 @@ def test_what_comes_after_the_question_waits_for_the_next() -> None:
     node.view_answered()
     assert node.remembers()["early"] == 0 and world.remote_errors == 0
     assert node.homes.circle_of("y") == (2,)
+
+
+def test_what_comes_after_the_question_calls_for_another_one_at_once() -> None:
+    """Although the question was put for what the same member has said before."""
+    world = World(2)
+    node = world[1]
+    world.say(2, 1, FORGED[Open])
+    node.view_asked()
+    assert not node.waits_for_view
+    world.say(2, 1, FORGED[Close])
+    assert node.waits_for_view
 
 
 def test_what_cannot_be_is_dropped_and_what_comes_later_waits() -> None:

@@ -107,6 +107,18 @@ def test_the_rest_of_one_that_does_nothing_ends_when_it_is_used(alone: Alone) ->
     assert not alone.resting and BeFound() in alone.drain()
 
 
+def test_the_end_of_a_rest_does_not_delay_the_next_tick(alone: Alone) -> None:
+    alone.pass_time(POLL)
+    alone.drain()
+    alone.renewed(view(10, ME), alone.ends, False)
+    alone.pass_time(POLL_IDLE - 0.1)
+    alone.hold()
+    alone.stir()
+    assert not alone.resting and alone.got(Renew) == []
+    alone.pass_time(0.1)
+    assert alone.got(Renew) == [Renew(ME)]
+
+
 def test_the_rest_of_one_that_does_nothing_ends_when_the_engine_fails(alone: Alone) -> None:
     alone.pass_time(POLL)
     alone.drain()
@@ -399,6 +411,28 @@ def test_a_pause_counts_once(alone: Alone) -> None:
     assert alone.node.deadline == pytest.approx(before - 4.0)
 
 
+def test_two_pauses_count_once_each(alone: Alone) -> None:
+    alone.between_machines = True
+    before = alone.node.deadline
+    for pause in (4.0, 2.0):
+        alone.ahead += pause
+        alone.heard(view(10, ME))
+    assert alone.node.deadline == pytest.approx(before - 4.0 - 2.0)
+
+
+def test_a_shorter_pause_after_a_renewal_counts(alone: Alone) -> None:
+    """What the lease before was shortened by says nothing about this one."""
+    alone.between_machines = True
+    alone.ahead += 4.0
+    alone.heard(view(10, ME))
+    assert alone.got(Renew) == [Renew(ME)]
+    alone.renewed(view(10, ME), alone.ends, False)
+    before = alone.node.deadline
+    alone.ahead += 2.0
+    alone.heard(view(10, ME))
+    assert alone.node.deadline == pytest.approx(before - 2.0)
+
+
 def test_on_one_machine_all_stood_still(alone: Alone) -> None:
     before = alone.node.deadline
     alone.ahead += 4.0
@@ -428,6 +462,14 @@ def test_after_a_suspension_whatever_comes_first_finds_the_lease_over(alone: Alo
     alone.now += LEASE
     alone.heard(view(10, ME))
     assert held.state is State.LOST
+
+
+def test_after_a_suspension_an_error_finds_the_lease_over(alone: Alone) -> None:
+    held = alone.hold()
+    alone.look()
+    alone.now += LEASE
+    alone.failed("no answer in time")
+    assert is_lost(held)
 
 
 # Views
@@ -526,6 +568,17 @@ def test_who_joins_again_connects_anew(pair: Alone) -> None:
     assert pair.got(HangUp) == [HangUp(OTHER)]
     pair.wanted(OTHER)
     assert pair.got(Dial) == [Dial(OTHER, "at 2")]
+
+
+def test_who_joins_again_dials_a_member_once(pair: Alone) -> None:
+    """Although it was to be dialled after a pause when the membership ended."""
+    pair.disconnected(OTHER)
+    pair.renewed(view(11, OTHER), -inf, False)
+    pair.joined(view(12, OTHER, THIRD), THIRD, pair.ends, LEASE)
+    pair.wanted(OTHER)
+    assert pair.got(Dial) == [Dial(OTHER, "at 2")]
+    pair.pass_time(RETRY_AT_MOST)
+    assert pair.got(Dial) == []
 
 
 def test_a_new_connection_brings_what_was_not_acknowledged(pair: Alone) -> None:

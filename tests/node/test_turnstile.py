@@ -224,6 +224,22 @@ def test_one_that_comes_when_the_time_is_over_asks_a_turn_later() -> None:
     assert other.holds
 
 
+def test_what_was_to_be_let_go_of_when_all_was_lost_is_let_go_of_again_later() -> None:
+    world = World(2, hand_over_time=inf)
+    world.use(2, 1, wanted=CLOCKED)
+    world.release(world.get(1, wanted=CLOCKED))
+    holder, user = world.ask(1, wanted=CLOCKED), world.ask(1, wanted=CLOCKED)
+    assert holder.holds and world.lock(1).marked
+    world[1].lose_everything()
+    world.nodes[3] = world.nodes.pop(1)  # it joins again
+    world.see(2, 3)
+    world.settle()
+    assert user.holds
+    world.release(user)
+    world.settle()
+    assert world.get(2, wanted=CLOCKED).holds
+
+
 def test_whoever_opens_a_name_gets_what_lingers_elsewhere() -> None:
     world = lingering()
     world.join(3)
@@ -231,6 +247,20 @@ def test_whoever_opens_a_name_gets_what_lingers_elsewhere() -> None:
     assert world.ask(3).waits
     world.settle()
     assert next(world[3].holding())
+
+
+def test_what_has_lingered_may_be_idle_while_the_circle_is_formed_anew() -> None:
+    world = lingering()
+    world.join(3)
+    world.settle()
+    world.still.add(2)
+    user = world.ask(3)
+    world.settle()
+    assert world.lock(1).circle.members == ()
+    world.pass_time(3)
+    world.wake(2)
+    world.settle()
+    assert user.holds
 
 
 def test_the_quick_way_is_bounded_too() -> None:
@@ -311,6 +341,23 @@ def test_a_reader_joins_readers_that_have_entered_again() -> None:
     world.get(1, wanted=READ)
 
 
+def test_a_reader_from_before_the_epoch_joins_if_no_other_member_waits() -> None:
+    """That another member holds it, too, is no reason to wait."""
+    world = World(4)
+    world.use(4, wanted=READ)
+    for member in (2, 3):
+        world.get(member, wanted=READ)
+    world.slow.add((3, 1))  # what the home waits for
+    world.die(4)
+    world.settle()
+    late = world.ask(2, wanted=READ)
+    world.settle()
+    assert late.waits
+    world.hasten(3, 1)
+    world.settle()
+    assert late.holds
+
+
 def test_a_reader_from_before_the_epoch_does_not_overtake_an_older_writer() -> None:
     world = World(5)
     readers = [world.get(member, wanted=READ) for member in (1, 3)]
@@ -329,6 +376,21 @@ def test_a_reader_from_before_the_epoch_does_not_overtake_an_older_writer() -> N
     assert writer.holds
     world.finish(writer)
     assert all(user.holds for user in (between, late, newcomer))
+
+
+def test_a_reader_from_before_the_epoch_joins_readers_that_are_in_by_a_later_grant() -> (
+    None
+):
+    world = World(3, hand_overs=1, hand_over_time=inf)
+    world.use(1, 2, 3, wanted=READ)
+    reader, writer = world.get(1, wanted=READ), world.wait(2)
+    late = [world.wait(1, wanted=READ) for _ in range(2)]
+    world.die(3)
+    world.settle()
+    world.finish(reader)
+    assert writer.holds
+    world.finish(writer)
+    assert all(user.holds for user in late)
 
 
 # Giving up
@@ -560,6 +622,20 @@ def test_a_user_that_only_probes_is_in_nobodys_way() -> None:
     assert sum(user.holds for user in users.values()) == 1
 
 
+def test_a_probe_that_is_put_again_asks_all_again() -> None:
+    world = World(2)
+    world.use(1, 2, wanted=CLOCKED)
+    users = {member: world.ask(member, wanted=CLOCKED) for member in (1, 2)}
+    for member, user in users.items():
+        world[member].probe(user)
+    world.settle()
+    ((member, user),) = [(m, u) for m, u in users.items() if u.waits]
+    assert user.busy is False  # the other one did not hold it yet
+    world[member].probe(user)
+    world.settle()
+    assert user.busy is True
+
+
 def test_a_probe_is_repeated_when_the_circle_is_formed_anew() -> None:
     """A member that has just come in may be the one in the way."""
     world = World(4)
@@ -572,6 +648,24 @@ def test_a_probe_is_repeated_when_the_circle_is_formed_anew() -> None:
     world[2].connected(1)
     world.settle()
     assert user.busy is True and holder.holds and newcomer.waits
+
+
+def test_all_are_asked_again_when_the_circle_is_formed_anew_before_all_have_said_so() -> (
+    None
+):
+    world = World(5)
+    world.use(2, 3, wanted=CLOCKED)
+    world.slow.add((2, 3))
+    user = world.ask(3, wanted=CLOCKED)
+    world[3].probe(user)
+    world.settle()
+    world.ask(4, wanted=CLOCKED)
+    carried = world.settle()
+    assert [(p.sender, p.to) for p in carried if p.says(Probe)] == [(3, 2), (3, 4)]
+    assert user.busy is True  # says the newcomer
+    world.hasten(2, 3)
+    world.settle()
+    assert user.holds
 
 
 def test_a_probe_waits_for_no_member_that_is_out() -> None:

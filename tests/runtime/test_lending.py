@@ -243,6 +243,13 @@ async def test_a_frame_may_come_in_parts_across_loans() -> None:
 
 
 @on_each_loop
+async def test_a_connection_that_has_ended_leaves_nothing() -> None:
+    async with lender() as one:
+        assert one.lending._came_at
+    assert not one.lending._came_at and not one.lending._loans
+
+
+@on_each_loop
 async def test_a_member_that_hangs_up_is_noticed() -> None:
     async with lender() as one:
         one.theirs.close()
