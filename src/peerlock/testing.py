@@ -201,6 +201,16 @@ class EngineSuite:
         assert ids(await one.renew()) == [one.me], "its former self is out"
 
     @in_time
+    async def test_one_that_has_joined_again_unheard_leaves_as_its_new_self(
+        self,
+    ) -> None:
+        one = await self.process(name := fresh()).join()
+        two = await self.process(name).join()
+        former = two.me
+        await two.join()
+        assert ids(await two.engine.leave(former)) == [one.me]
+
+    @in_time
     async def test_to_leave_twice_changes_nothing(self) -> None:
         one = await self.process(name := fresh()).join()
         two = await self.process(name).join()

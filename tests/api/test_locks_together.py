@@ -1,13 +1,16 @@
 """Several locks at once: all or nothing, and no deadlock in whichever order."""
 
 import asyncio
+import linecache
 import random
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -240,3 +243,77 @@ def test_the_timeout_is_for_all_of_them_together() -> None:
     names = Several(("a", "b"), 2.0)
     assert 0 <= (names._left(time.monotonic() - 1.5) or 0) <= 0.5
     assert names._left(time.monotonic() - 3) == 0
+
+
+# Ctrl-C at any point, and blocks that are left elsewhere
+
+
+class Interruption:
+    """Raises KeyboardInterrupt at the n-th line that is run in `several.py`.
+
+    Not at a `try`, which no signal can interrupt.
+    """
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, frame: Any, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.endswith("several.py"):
+            return self if event == "call" else None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and self.left >= 0 and line != "try:":
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def test_ctrl_c_at_any_line_of_ours_leaves_nothing_held(cluster: str) -> None:
+    before = sys.gettrace()
+    with peerlock.sync.join(cluster) as node:
+        interrupted = inside = 0
+        for at in range(500):
+            locks = node.locks("a", "b", "c")
+            interruption = Interruption(at)
+            try:
+                sys.settrace(interruption)
+                with locks:
+                    inside += 1
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                sys.settrace(before)
+            assert not list(node.host.node.holding()), f"after line {at}"
+            if interruption.left >= 0:
+                break  # it was over before
+        assert interrupted > 30
+        assert 5 < inside < interrupted
+
+
+def test_they_may_be_left_in_another_thread(cluster: str) -> None:
+    """As when a server ends what a worker has begun."""
+    with peerlock.sync.join(cluster) as node:
+        locks = node.locks("a", "b")
+        with ThreadPoolExecutor(1) as worker:
+            worker.submit(locks.__enter__).result()
+            worker.submit(lambda: None).result()
+        locks.__exit__(None, None, None)
+        assert not list(node.host.node.holding())
+        with pytest.raises(peerlock.NotHeld):
+            locks.__exit__(None, None, None)
+
+
+@on_each_loop
+async def test_they_may_be_left_by_another_task(cluster: str) -> None:
+    """As when a generator is not run to its end."""
+    async with members(cluster, 1) as (node,):
+
+        async def numbers() -> AsyncIterator[int]:
+            async with node.locks("a", "b"):
+                yield 1
+
+        generator = numbers()
+        assert await anext(generator) == 1
+        await asyncio.create_task(generator.aclose())  # type: ignore[attr-defined]
+        assert await is_free(node.lock("a"))
+        assert await is_free(node.lock("b"))

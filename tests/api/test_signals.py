@@ -179,23 +179,21 @@ def test_handlers_at_any_time(node: LockNode, other: LockNode) -> None:
 def test_a_handler_in_the_middle_of_what_its_thread_has_read(
     node: LockNode, other: LockNode, on_signal: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing can be waited for there, because the node is held up.  All else works."""
+    """The node's thread has to wait for that."""
     said: list[Any] = []
-    with node.lock("resting"):
+    resting = node.lock("resting")
+    with resting:
         pass
 
     def handler() -> None:
-        with node.lock("resting"):
-            said.append("acquired")
-        try:
-            node.lock("y").acquire()
-        except peerlock.Deadlock as error:
-            said.append(error)
+        for act in (resting.acquire, resting.__enter__, node.lock("y").acquire):
+            with pytest.raises(peerlock.Deadlock):
+                act()
+        said.append(resting.locked())
 
     def hear(self: Connection, nbytes: int) -> None:
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and self._listener is node.host and not said:
-            assert node.host.is_busy
             signal.raise_signal(signal.SIGUSR1)
         honest(self, nbytes)
 
@@ -215,10 +213,58 @@ def test_a_handler_in_the_middle_of_what_its_thread_has_read(
             assert thread.result() is None
         if said:
             break
-    assert said[0] == "acquired"
-    assert isinstance(said[1], peerlock.Deadlock)
-    with node.lock("y", timeout=PATIENCE):
+    assert said == [False]
+    with resting, node.lock("y", timeout=PATIENCE):
         pass
+    assert node.statistics().faults == 0
+
+
+def waited_for(node: LockNode, name: str) -> bool:
+    with node.host.guard:
+        peer = node.host.node.locks[name].slots[0].peer
+        return peer is not None and peer.others_may_wait
+
+
+def test_a_handler_while_its_thread_sends(
+    node: LockNode, other: LockNode, on_signal: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node's thread has to wait for that."""
+    said: list[Any] = []
+    mine, theirs = node.lock("mine"), node.lock("theirs")
+    for lock in (mine, theirs, node.lock("x"), other.lock("x")):
+        with lock:
+            pass
+    theirs.acquire()
+    acts: list[Callable[[], Any]] = [
+        node.lock("x").acquire,
+        lambda: node.lock("x").acquire(blocking=False),
+        lambda: node.lock("x").acquire(timeout=0.01),
+        node.lock("never used").__enter__,
+        mine.__enter__,
+        mine.acquire,
+        theirs.release,
+    ]
+
+    def handler() -> None:
+        for act in acts:
+            with pytest.raises(peerlock.Deadlock):
+                act()
+        said.append(theirs.locked())
+
+    def send_at_once() -> bool:
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGUSR1)
+        return node.host.send_at_once()
+
+    rival = Thread(other.lock("theirs").acquire)  # so that its release is sent
+    until(lambda: waited_for(node, "theirs"))
+    on_signal(handler)
+    monkeypatch.setattr(node.host, "send_at_once", send_at_once)
+    with node.lock("x"):
+        assert said == [True]
+    theirs.release()
+    assert rival.result() is True
+    assert node.statistics().faults == 0
 
 
 def test_a_handler_asks_for_what_its_thread_waits_for(

@@ -527,6 +527,14 @@ def test_who_leaves_tells_the_elders_that_it_is_connected_to(younger: Alone) -> 
     assert younger.drain() == [PassOn(OTHER, view(11, OTHER, THIRD))]
 
 
+def test_who_leaves_asks_for_nothing_else_any_more(alone: Alone) -> None:
+    """It would be in again after it has left."""
+    alone.stumbled("Ctrl-C")
+    assert any(isinstance(effect, Join) for effect in alone.effects)
+    assert alone.leave() == Leave(ME)
+    assert alone.drain() == []
+
+
 def test_who_leaves_has_lost_all_and_hears_nothing_any_more(pair: Alone) -> None:
     held = pair.hold(name_at_home(pair))
     assert pair.leave() == Leave(ME)

@@ -11,10 +11,11 @@ import pytest
 
 from peerlock.algorithms.ricart_agrawala import Request
 from peerlock.core.errors import NotHeld
+from peerlock.node.locks import NamedLock
 from peerlock.node.node import Node
 from peerlock.node.terms import Demand, demand
 from peerlock.node.turnstile import PATIENCE
-from peerlock.node.waiters import State
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Probe, Probed
 from tests.support.nodes import (
     CLOCKED,
@@ -339,6 +340,21 @@ def test_a_reader_joins_readers_that_have_entered_again() -> None:
     world.get(3, wanted=READ)  # a newcomer: the circle is formed anew
     world.pass_time(1)
     world.get(1, wanted=READ)
+
+
+def test_ctrl_c_in_a_grant_leaves_no_holder_that_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(self: NamedLock, waiter: Waiter) -> None:
+        raise KeyboardInterrupt
+
+    world = World(1)
+    user = Waiter(demand())
+    monkeypatch.setattr(NamedLock, "add_holder", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world[1].acquire("x", user)
+    assert user.state is State.WAITING
+    assert not list(world[1].holding())
 
 
 def test_a_reader_from_before_the_epoch_joins_if_no_other_member_waits() -> None:

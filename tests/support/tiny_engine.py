@@ -44,7 +44,7 @@ class TinyEngine:
         return self.shared.register.highest
 
     async def leave(self, me: MemberId) -> View:
-        self.put_out({me})
+        self.put_out({max(me, self.me)})
         return self.shared.register.view
 
     async def read(self) -> View:

@@ -155,7 +155,6 @@ class BlockingLocks(Several, Generic[G]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        entry = None
         try:
             entry = last_of(self._entered, threading.current_thread(), self)
             while entry[1]:
@@ -163,8 +162,9 @@ class BlockingLocks(Several, Generic[G]):
                 del entry[1][-1]
             self._entered.remove(entry)
         except BaseException:
-            entry = entry or last_of(self._entered, threading.current_thread(), self)
-            self._undo(entry)
+            for entry in list(self._entered):
+                if entry[0] is threading.current_thread():
+                    self._undo(entry)
             raise
 
     def _undo(self, entry: Entry[G]) -> None:

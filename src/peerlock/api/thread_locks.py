@@ -190,7 +190,7 @@ class Lock(grants.Handle):
         if self._demand.permits:
             user.entered = True
         try:
-            if host.is_stepping and host.is_interrupted:
+            if (host.is_stepping or host.is_busy) and host.is_interrupted:
                 raise Deadlock(INTERRUPTED)
             # Like `host.step`, but quicker: `take` does all or nothing, because it calls
             # nothing once it has begun to change what it has looked at.
@@ -241,8 +241,10 @@ class Lock(grants.Handle):
 
     def _acquire(self, user: User, timeout: float) -> bool:
         """Within this many seconds; -1: without limit, 0: only if it is free."""
-        driver = self._driver
-        taken = driver.host.step(driver.take, self._name, user)
+        driver, host = self._driver, self._driver.host
+        if host.is_busy and host.is_interrupted:
+            raise Deadlock(INTERRUPTED)
+        taken = host.step(driver.take, self._name, user)
         if not taken and not self._wait(user, timeout):
             self._withdraw(user)
             return False
@@ -297,8 +299,11 @@ class Lock(grants.Handle):
         return super()._drop(user)
 
     def _release(self, user: User | None) -> None:
+        host = self._driver.host
+        if host.is_busy and host.is_interrupted:
+            raise Deadlock(INTERRUPTED)
         try:
-            kept = self._driver.host.step(self._give_back_last, user)
+            kept = host.step(self._give_back_last, user)
         except NotHeld:
             must_not_be_in_a_step()  # of another node, which would take it for its own
             raise
@@ -317,12 +322,7 @@ class Lock(grants.Handle):
             user = user or self._last()
             if user in held:
                 held.remove(user)
-        if self._driver.put_back(user):
-            return None
-        if self._host.is_busy:  # beneath us, in this thread
-            held.append(user)
-            raise Deadlock(INTERRUPTED)
-        return self._give_back(user)
+        return None if self._driver.put_back(user) else self._give_back(user)
 
     def _last(self) -> User:
         """This thread's own, if it has one, so that each thread learns of its own loss."""

@@ -108,8 +108,8 @@ class Host:
             between_machines=isinstance(engine, BetweenMachines),
         )
         self.guard = threading.RLock()
-        # The owner of the guard is in the middle of a step; or it reads or writes, and has
-        # not told the node of all that it has read, or the members what it was told to.
+        # The owner of the guard is in the middle of a step; or, beside the node's loop, it
+        # reads or writes, and has not told the node, or the members, all of it.
         self.is_stepping = self.is_busy = False
         self.transport = transport
         self.address = ""  # where other members reach this one, after the start
