@@ -17,9 +17,11 @@ from peerlock.api.driver import BesideLoop
 from peerlock.api.grants import BaseUser
 from peerlock.api.tasks import Grant, LockNode
 from peerlock.membership import clock
+from peerlock.node import turnstile
 from peerlock.node.presence import margin
 from peerlock.node.terms import demand
 from peerlock.node.waiters import State
+from peerlock.node.wire import Probe
 from peerlock.runtime import lending
 from peerlock.runtime.lending import PATROL
 from tests.support.loops import on_each_loop, until
@@ -263,6 +265,30 @@ async def test_without_a_thread_the_node_lives_in_the_loop_of_its_tasks(
         with pytest.raises(peerlock.WouldBlock):
             async with node.lock("x"):
                 await asyncio.create_task(node.lock("x").try_acquire())
+
+
+@pytest.mark.parametrize("how", ["try_acquire", "timeout"])
+@on_each_loop
+async def test_an_attempt_that_does_not_wait_ends_although_its_loop_was_blocked(
+    cluster: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its request is withdrawn meanwhile, and made again; the holder does not answer."""
+    monkeypatch.setattr(turnstile, "PATIENCE", 0.2)
+    async with peerlock.join(cluster, lease=LEASE) as node, peerlock.join(cluster) as other:
+        async with node.lock("x"):
+            pass
+        async with other.lock("x"):
+            monkeypatch.setitem(
+                other.host.node._handlers, Probe, lambda sender, message: None
+            )
+            lock = node.lock("x")
+            attempt = asyncio.create_task(
+                lock.try_acquire() if how == "try_acquire" else lock.acquire(timeout=0)
+            )
+            await asyncio.sleep(0)
+            time.sleep(2 * LEASE)
+            with pytest.raises((peerlock.WouldBlock, peerlock.Timeout)):
+                await asyncio.wait_for(attempt, PATIENCE)
 
 
 # When exactly

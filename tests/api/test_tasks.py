@@ -1304,3 +1304,46 @@ async def test_what_is_not_used_is_forgotten(cluster: str) -> None:
 
 def in_use(user: User) -> bool:
     return user.state in (State.HOLDING, State.WAITING)
+
+
+@on_each_loop
+async def test_who_gives_up_waiting_for_a_loss_leaves_the_others_waiting(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as node:
+        async with node.lock("x") as grant:
+            assert grant.lost is grant.lost  # a loop that looks at it makes one
+
+            async def watch() -> bool:
+                return await grant.lost
+
+            watches = [asyncio.create_task(watch()) for _ in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(grant.lost, 0.001)
+            watches.pop().cancel()
+            await asyncio.sleep(0)
+            assert not watches[0].done()
+            for _ in range(100):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(grant.lost, 0)
+            grant.lost  # noqa: B018 - those that are over are forgotten
+            assert len(grant._user.lost or ()) <= 3
+        assert await watches[0] is False
+
+
+@on_each_loop
+async def test_a_block_whose_lock_is_released_and_acquired_again_leaves_nothing(
+    cluster: str,
+) -> None:
+    async with peerlock.join(cluster) as node:
+        lock = node.lock("x")
+        for _ in range(3):
+            async with lock as grant:
+                grant.release()
+                await lock.acquire()
+            assert not lock._left and not lock.locked()
+            async with lock:
+                lock.release()
+                await lock.acquire()
+            assert not lock._left and not lock.locked()

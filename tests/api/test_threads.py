@@ -818,3 +818,66 @@ def test_a_block_that_has_released_its_lock_releases_no_other_threads(cluster: s
         assert not lock.locked()
         with lock:
             assert lock.locked()
+
+
+def test_a_block_whose_lock_is_released_and_acquired_again_leaves_nothing(
+    node: LockNode,
+) -> None:
+    lock = node.lock("x")
+    for _ in range(3):
+        with lock as grant:
+            grant.release()
+            assert lock.acquire()
+        assert not lock._left and not lock.locked()
+
+
+def test_a_forked_child_may_end_inside_the_block(cluster: str) -> None:
+    """The node is its parent's, and so is the end of the block."""
+    program = f"""
+import os, sys, peerlock
+with peerlock.sync.join({cluster!r}) as node:
+    if (pid := os.fork()) == 0:
+        sys.exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    with node.lock("x"):
+        print("the parent goes on")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("the parent goes on\n", "")
+
+
+def test_a_node_that_leaves_when_it_is_about_to_join_again_is_gone(
+    cluster: str, node: LockNode
+) -> None:
+    """As after Ctrl-C in the middle of a step, at the end of a program."""
+
+    def step() -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(5):
+        other = peerlock.sync.join(cluster)
+        with pytest.raises(KeyboardInterrupt):
+            other.host.step(step)
+        other.leave()
+        assert len(node.status().members) == 1
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"hand_overs": 10**10},
+        {"hand_overs": 10**5000},
+        {"hand_over_time": 1e308},
+        {"hand_over_time": 10**400},
+        {"hand_over_time": nan},
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(knobs: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"^hand_over(s|_time) must be "):
+        peerlock.sync.join("memory://settings", **knobs)
