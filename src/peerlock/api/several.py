@@ -27,7 +27,7 @@ G = TypeVar("G", bound=BaseGrant)
 G_co = TypeVar("G_co", bound=BaseGrant, covariant=True)
 
 
-class Handle(Protocol[G_co]):
+class BlockingHandle(Protocol[G_co]):
     """A lock for threads."""
 
     def __enter__(self) -> G_co: ...
@@ -41,7 +41,7 @@ class Handle(Protocol[G_co]):
     def release(self) -> None: ...
 
 
-Entry = tuple[threading.Thread, list[Handle[G]]]
+Entry = tuple[threading.Thread, list[BlockingHandle[G]]]
 
 
 class Several:
@@ -123,7 +123,7 @@ class BlockingLocks(Several, Generic[G]):
         self,
         names: tuple[str | bytes, ...],
         timeout: float | None,
-        handle: Callable[[str, float | None], Handle[G]],
+        handle: Callable[[str, float | None], BlockingHandle[G]],
     ) -> None:
         super().__init__(names, timeout)
         self._handle = handle
@@ -131,7 +131,7 @@ class BlockingLocks(Several, Generic[G]):
 
     def __enter__(self) -> tuple[G, ...]:
         """The grants, in the order in which the locks were named."""
-        began, handles = time.monotonic(), list[Handle[G]]()
+        began, handles = time.monotonic(), list[BlockingHandle[G]]()
         grants: dict[str, G] = {}
         entry: Entry[G] = (threading.current_thread(), handles)
         try:
@@ -187,7 +187,7 @@ E = TypeVar("E", bound=tuple[Any, Any])
 
 
 def last_of(entered: list[E], owner: Any, locks: Several) -> E:
-    """What this task or thread has entered last; or the only one, whoever has entered it,
+    """What this task or thread has entered last; or the only one, also of another task,
     as when a generator is ended by another task."""
     mine = [entry for entry in entered if entry[0] is owner or len(entered) == 1]
     if not mine:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 new = object.__new__
 
 
-class Loss(asyncio.Future[bool]):
+class LossFuture(asyncio.Future[bool]):
     awaited = False  # by a task, or something else is to happen at its end
 
     def add_done_callback(self, *what: Any, **context: Any) -> None:
@@ -37,7 +37,7 @@ class User(grants.BaseUser):
 
     handle: Lock
     _future: asyncio.Future[None] | None = None
-    lost: list[Loss] | None
+    lost: list[LossFuture] | None
     cancelled = False  # peerlock cancelled the owner, because the lock was lost
 
     # Called by the node, in any thread
@@ -69,11 +69,11 @@ class User(grants.BaseUser):
             if not future.done():
                 future.set_result(lost)
 
-    def future_of_loss(self) -> Loss:
+    def future_of_loss(self) -> LossFuture:
         """One that no other task awaits: a task that is cancelled cancels it, too."""
         pending = self.lost = [future for future in self.lost or () if not future.done()]
         if not pending or pending[-1].awaited:
-            pending.append(Loss(loop=asyncio.get_running_loop()))
+            pending.append(LossFuture(loop=asyncio.get_running_loop()))
         return pending[-1]
 
     def _wake_task(self) -> None:
