@@ -881,3 +881,24 @@ def test_a_node_that_leaves_when_it_is_about_to_join_again_is_gone(
 def test_settings_that_cannot_be_meant_are_refused(knobs: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"^hand_over(s|_time) must be "):
         peerlock.sync.join("memory://settings", **knobs)
+
+
+def test_before_a_turn_that_requests_what_has_come_is_heard(
+    node: LockNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have waited for longer.  A turn that only lets go need not look."""
+    host, done = node.host, []
+    reading = host.reading
+    assert reading is not None
+    monkeypatch.setattr(reading, "hear_all", lambda: done.append("hear"))
+    monkeypatch.setattr(host.node, "turn", lambda: done.append("turn"))
+
+    async def turn() -> None:
+        host.turn_is_due = True
+        host.turn()
+
+    node.driver.do(turn()).result()
+    assert done == ["hear", "turn"]
+    monkeypatch.setattr(type(host.node), "may_let_go", True)
+    node.driver.do(turn()).result()
+    assert done == ["hear", "turn", "turn"]

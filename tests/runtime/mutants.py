@@ -45,7 +45,7 @@ class Mutant(NamedTuple):
 
 
 CODEC, CONNECTION = "runtime/codec.py", "runtime/connection.py"
-LENDING = "runtime/lending.py"
+LENDING, READING = "runtime/lending.py", "runtime/reading.py"
 TRANSPORT, DOOR, LISTENING = (
     "runtime/transport.py",
     "runtime/door.py",
@@ -68,8 +68,93 @@ IN_LINKS, IN_MAIL = "tests/node/test_links.py", "tests/node/test_mail.py"
 IN_FENCES, IN_PRESENCE = "tests/node/test_fences.py", "tests/node/test_presence.py"
 
 IN_LENDING = "tests/runtime/test_lending.py"
+IN_READING = "tests/runtime/test_reading.py"
 
 MUTANTS = (
+    # reading
+    Mutant(
+        "the node's set is notified first",
+        READING,
+        """            self._ours.register(number, events)
+            self._theirs.register(number, events)
+""",
+        """            self._theirs.register(number, events)
+            self._ours.register(number, events)
+""",
+        IN_READING,
+    ),
+    Mutant(
+        "a reader is not woken by another thread",
+        READING,
+        "self._thread != threading.get_ident() and self._open",
+        "False",
+        IN_READING,
+    ),
+    Mutant(
+        "the node's thread takes the reader's event",
+        READING,
+        """            for number, _ in self._ours.poll(0):
+                self._hear(number)
+""",
+        """            for number, _ in self._ours.poll(0):
+                if number == self._event:
+                    os.eventfd_read(number)
+                self._hear(number)
+""",
+        "tests/api/test_threads.py",
+    ),
+    Mutant(
+        "after an interruption nobody looks for what has come",
+        READING,
+        "                self._soon(self._readable)\n",
+        "                pass\n",
+        IN_READING,
+    ),
+    Mutant(
+        "a connection that failed is read again",
+        READING,
+        """                self._forget(connection)
+                self._soon(connection.end)
+""",
+        """                self._forget(connection)
+""",
+        IN_READING,
+    ),
+    Mutant(
+        "the end of a connection is not noticed",
+        READING,
+        "                self._soon(connection.take_back)\n",
+        "                pass\n",
+        IN_READING,
+    ),
+    Mutant(
+        "a reader keeps reading for ever",
+        READING,
+        "            self._reader.release()\n            if not self._open:",
+        "            if not self._open:",
+        IN_READING,
+    ),
+    Mutant(
+        "a wait is as long as epoll takes",
+        READING,
+        "min(left, LONGEST)",
+        "left",
+        IN_READING,
+    ),
+    Mutant(
+        "a turn is taken before everything is heard",
+        "runtime/host.py",
+        "            self.reading.hear_all()\n",
+        "            pass\n",
+        "tests/api/test_threads.py",
+    ),
+    Mutant(
+        "a handler may wait while its thread sends",
+        "api/driver.py",
+        "                host.is_busy = True\n",
+        "                host.is_busy = False\n",
+        "tests/api/test_signals.py",
+    ),
     # lending
     Mutant(
         "a blocked loop keeps what it was lent",
