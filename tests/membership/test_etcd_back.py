@@ -186,7 +186,9 @@ async def test_a_copied_back_directory_is_noticed_and_numbers_grow_all_the_same(
         server.crash()
         shutil.copytree(server.data, backup)
         server.restart()
-        seen = (await see_one_pass(url)).number
+        passed = await see_one_pass(url)
+        await a.until(lambda view: view == passed)
+        seen = passed.number
         server.crash()
         shutil.rmtree(server.data)
         backup.rename(server.data)
