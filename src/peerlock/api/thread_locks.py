@@ -274,6 +274,9 @@ class Lock(grants.Handle):
             settled = user.wait(timeout or -1)
         except WouldBlock:
             return False
+        except OSError:  # in a child that was forked meanwhile, by a signal handler
+            belongs_here(driver.host)
+            raise
         if user.state is LOST:
             raise Lost(f"{self._name!r} was lost as soon as it was granted")
         return settled

@@ -6,15 +6,13 @@ and what follows from that is done there.
 
  1. Connections that other members have made are *shared*: their sockets are in two sets,
     that of the threads that wait (`_ours`), and that of the node's thread (`_theirs`).  The
-    kernel notifies the first set that a thread waits on (EPOLLEXCLUSIVE, in the order of
-    registration).  So the node's thread sleeps while a thread waits and reads, and it reads
-    when no thread does: all of them compute, or the reader is in a signal handler.
+    kernel notifies both; the node's thread goes back to sleep, in the kernel, if the other
+    one has read everything by then.  So it reads whenever no thread that waits does: all
+    of them compute, or the one that waits is in a signal handler.
  2. One thread at a time is the *reader*.  Other threads that wait are woken by the thread
     that settles what they wait for.  So is the reader, by an event in its set (`nudge`),
-    which it alone takes.
- 3. All that has come is in the set of the threads.  So the node's thread looks there,
-    too: when it is notified, before a turn, and when a reader has ended by an exception,
-    which may have come after the kernel had notified it.
+    unless it settles that itself by what it reads.
+ 3. Before a turn, the node's thread looks for what has come.
  4. A batch is read and received under the node's guard, whichever thread does it: so no
     batch overtakes another.  Whatever goes wrong then, Ctrl-C included, ends the
     connection: the member dials again and sends again what was not acknowledged.
@@ -56,8 +54,7 @@ class Reading:
         self._theirs = select.epoll()
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ours.register(self._event, select.EPOLLIN)
-        self._reader = threading.Lock()  # held by the thread that reads
-        self._gate: Gate = None  # of that thread
+        self._gate: Gate = None  # of the reader, which knows by it that it is the one
         self._thread = 0  # its number
         self._open = True
 
@@ -74,12 +71,11 @@ class Reading:
         if not (self._open and connection.can_be_lent):
             return
         connection.lend()
-        events = select.EPOLLIN | select.EPOLLEXCLUSIVE
         with self._guard:
             number = connection.descriptor
             self._shared[number] = connection
-            self._ours.register(number, events)
-            self._theirs.register(number, events)
+            for sockets in (self._ours, self._theirs):
+                sockets.register(number, select.EPOLLIN)
 
     def _readable(self) -> None:
         self.hear_all()
@@ -98,49 +94,43 @@ class Reading:
 
     def close(self) -> None:
         """The reader, if there is one, stops first."""
-        if self._open:
-            self._open = False
-            self._host.loop.remove_reader(self._theirs.fileno())
-            os.eventfd_write(self._event, 1)
-            self._close_unless_used()
+        with self._guard:
+            if self._open:
+                self._open = False
+                self._host.loop.remove_reader(self._theirs.fileno())
+                os.eventfd_write(self._event, 1)
+                self._close_unless_used()
 
     def abandon(self) -> None:
         """In a forked child: the sockets are the parent's."""
-        self._open = False
-        self._close()
+        self._open, self._gate = False, None
+        self._close_unless_used()
 
     def _close_unless_used(self) -> None:
-        if self._reader.acquire(blocking=False):
-            with self._guard:
-                self._close()
-            self._reader.release()
-
-    def _close(self) -> None:
-        self._ours.close()
-        self._theirs.close()
-        number, self._event = self._event, -1
-        if number >= 0:
-            os.close(number)
+        with self._guard:
+            if self._gate is None and self._event >= 0:
+                self._ours.close()
+                self._theirs.close()
+                os.close(self._event)
+                self._event = -1
 
     # In a thread that waits
 
     def wait(self, gate: Gate, timeout: float) -> bool:
         """Whether the gate was opened in time; -1 waits without limit."""
-        alone = self._shared and self._open and self._reader.acquire(blocking=False)
-        if not alone:
-            return bool(gate.acquire(timeout=timeout))
+        me = threading.get_ident()
         try:
-            self._thread, self._gate = threading.get_ident(), gate
-            return self._read_until(gate, timeout)
-        except BaseException:
-            if self._open:
-                self._soon(self._readable)
-            raise
+            with self._guard:
+                if self._shared and self._open and self._gate is None:
+                    self._gate, self._thread = gate, me
+            if self._gate is gate:
+                return self._read_until(gate, timeout)
+            return bool(gate.acquire(timeout=timeout))
         finally:
-            self._gate = None
-            self._reader.release()
-            if not self._open:
-                self._close_unless_used()
+            if self._gate is gate:
+                self._gate = None
+                if not self._open:
+                    self._close_unless_used()
 
     def _read_until(self, gate: Gate, timeout: float) -> bool:
         ends = inf if timeout < 0 else time.monotonic() + timeout
@@ -160,8 +150,11 @@ class Reading:
 
     def nudge(self, gate: Gate) -> None:
         """Under the guard: this gate was opened, and its thread may be the reader."""
-        if self._gate is gate and self._thread != threading.get_ident() and self._open:
-            os.eventfd_write(self._event, 1)
+        if self._gate is not gate or not self._open:
+            return
+        if self._thread == threading.get_ident() and self._host.is_busy:
+            return  # it is about to look; in a signal handler it is not
+        os.eventfd_write(self._event, 1)
 
     # In both
 
@@ -175,16 +168,16 @@ class Reading:
                 host.is_busy = True
                 alive = connection.hear_now()
             except BaseException as error:
-                self._forget(connection)
                 self._soon(connection.end)
+                self._forget(connection)
                 if not isinstance(error, RemoteError):
                     raise
                 return
             finally:
                 host.is_busy = False
             if not alive:  # the node's loop sees that it has ended
-                self._forget(connection)
                 self._soon(connection.take_back)
+                self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
         number = connection.descriptor
