@@ -73,17 +73,35 @@ IN_READING = "tests/runtime/test_reading.py"
 MUTANTS = (
     # reading
     Mutant(
-        "the node's thread is not notified",
+        "the node's set is notified first",
         READING,
-        "for sockets in (self._ours, self._theirs):\n                sockets.register",
-        "for sockets in (self._ours,):\n                sockets.register",
+        """            self._ours.register(number, events)
+            self._theirs.register(number, events)
+""",
+        """            self._theirs.register(number, events)
+            self._ours.register(number, events)
+""",
+        IN_READING,
+    ),
+    Mutant(
+        "after an interruption nobody looks for what has come",
+        READING,
+        "                self._soon(self._readable)\n",
+        "                pass\n",
+        IN_READING,
+    ),
+    Mutant(
+        "a signal handler that waits does not read",
+        READING,
+        "mine = self._gate is None or self._thread == me",
+        "mine = self._gate is None",
         IN_READING,
     ),
     Mutant(
         "a reader is not woken by another thread",
         READING,
         "        os.eventfd_write(self._event, 1)\n\n    # In both",
-        "        return\n\n    # In both",
+        "\n    # In both",
         IN_READING,
     ),
     Mutant(
@@ -96,8 +114,8 @@ MUTANTS = (
     Mutant(
         "a reader stays the reader for ever",
         READING,
-        "                self._gate = None\n                if not self._open:",
-        "                if not self._open:",
+        "                self._gate = outer\n",
+        "",
         IN_READING,
     ),
     Mutant(

@@ -6,13 +6,16 @@ and what follows from that is done there.
 
  1. Connections that other members have made are *shared*: their sockets are in two sets,
     that of the threads that wait (`_ours`), and that of the node's thread (`_theirs`).  The
-    kernel notifies both; the node's thread goes back to sleep, in the kernel, if the other
-    one has read everything by then.  So it reads whenever no thread that waits does: all
-    of them compute, or the one that waits is in a signal handler.
+    kernel notifies the first set that a thread waits on (EPOLLEXCLUSIVE, in the order of
+    registration).  So the node's thread sleeps while a thread waits and reads, and it is
+    notified when no thread does: all of them compute, or the reader is in a signal handler.
  2. One thread at a time is the *reader*.  Other threads that wait are woken by the thread
     that settles what they wait for.  So is the reader, by an event in its set (`nudge`),
-    unless it settles that itself by what it reads.
- 3. Before a turn, the node's thread looks for what has come.
+    unless it settles that itself by what it reads.  A signal handler that waits in the
+    thread of the reader is the reader meanwhile.
+ 3. Everything that has come is in the set of the threads.  So the node's thread looks
+    there, too: when it is notified, before a turn, and when a reader has ended by an
+    exception, which may have come after the kernel had notified it.
  4. A batch is read and received under the node's guard, whichever thread does it: so no
     batch overtakes another.  Whatever goes wrong then, Ctrl-C included, ends the
     connection: the member dials again and sends again what was not acknowledged.
@@ -71,11 +74,12 @@ class Reading:
         if not (self._open and connection.can_be_lent):
             return
         connection.lend()
+        events = select.EPOLLIN | select.EPOLLEXCLUSIVE
         with self._guard:
             number = connection.descriptor
             self._shared[number] = connection
-            for sockets in (self._ours, self._theirs):
-                sockets.register(number, select.EPOLLIN)
+            self._ours.register(number, events)
+            self._theirs.register(number, events)
 
     def _readable(self) -> None:
         self.hear_all()
@@ -118,19 +122,30 @@ class Reading:
 
     def wait(self, gate: Gate, timeout: float) -> bool:
         """Whether the gate was opened in time; -1 waits without limit."""
-        me = threading.get_ident()
+        me, outer = threading.get_ident(), None
         try:
             with self._guard:
-                if self._shared and self._open and self._gate is None:
-                    self._gate, self._thread = gate, me
+                mine = self._gate is None or self._thread == me
+                if self._shared and self._open and mine:
+                    outer, self._gate, self._thread = self._gate, gate, me
             if self._gate is gate:
                 return self._read_until(gate, timeout)
             return bool(gate.acquire(timeout=timeout))
+        except BaseException:
+            if self._gate is gate and self._open:
+                self._soon(self._readable)
+            raise
         finally:
             if self._gate is gate:
-                self._gate = None
-                if not self._open:
-                    self._close_unless_used()
+                self._gate = outer
+                self._end_of_reading()
+
+    def _end_of_reading(self) -> None:
+        with self._guard:
+            if self._gate is not None and self._open:  # it may be open by now
+                os.eventfd_write(self._event, 1)
+            elif not self._open:
+                self._close_unless_used()
 
     def _read_until(self, gate: Gate, timeout: float) -> bool:
         ends = inf if timeout < 0 else time.monotonic() + timeout
