@@ -15,7 +15,7 @@ from peerlock.api.leaving import twin
 from peerlock.api.names import must_be_bool, plain_timeout
 from peerlock.api.status import Holder
 from peerlock.node.terms import Demand
-from peerlock.node.waiters import HOLDING, LOST
+from peerlock.node.waiters import HOLDING, LOST, WAITING
 
 if TYPE_CHECKING:
     from peerlock.api.tasks import LockNode
@@ -137,7 +137,11 @@ class Lock(grants.Handle):
 
     async def __aenter__(self) -> Grant:
         driver = self._driver
-        user = User(self._twin, current_task(driver.tasks_loop))
+        user = new(User)  # like User(…), without a call
+        user.demand, user.handle = self._demand, self._twin
+        user.owner = current_task(driver.tasks_loop)
+        user.state, user.fence = WAITING, 0
+        user.lock = user.slot = user.lost = None
         guard = driver.guard
         try:  # like `with`, in half the time
             guard.acquire()
