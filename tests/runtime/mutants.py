@@ -73,17 +73,6 @@ IN_READING = "tests/runtime/test_reading.py"
 MUTANTS = (
     # reading
     Mutant(
-        "the node's set is notified first",
-        READING,
-        """            self._ours.register(number, events)
-            self._theirs.register(number, events)
-""",
-        """            self._theirs.register(number, events)
-            self._ours.register(number, events)
-""",
-        IN_READING,
-    ),
-    Mutant(
         "after an interruption nobody looks for what has come",
         READING,
         "                self._soon(self._readable)\n",
