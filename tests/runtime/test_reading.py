@@ -39,8 +39,8 @@ class Node:
         self.threads: list[int | None] = []
         self.on_frame: Callable[[int], object] = lambda number: None
         self.is_closed = False
-        self.followed = self.stepped = 0
-        self.reading = Reading(cast(Host, self), self.soon, self.after_step)
+        self.followed = 0
+        self.reading = Reading(cast(Host, self), self.soon, lambda: None)
         ours, self.theirs = socket.socketpair()
         self.connection = Connection(cast(Any, self))
         self.do(self._begin(ours))
@@ -67,9 +67,6 @@ class Node:
 
     def follow_batch(self) -> None:
         self.followed += 1
-
-    def after_step(self) -> None:
-        self.stepped += 1
 
     def frame(self, connection: Connection, frame: Frame | Foreign) -> None:
         assert isinstance(frame, Hello)
