@@ -401,7 +401,8 @@ def test_a_turn_that_a_blocked_loop_has_to_take_is_taken_at_the_second_visit() -
     turns: list[int] = []
     node = SimpleNamespace(take=None, put_back=None, turn_concerns_others=True)
     host: Any = SimpleNamespace(node=node, guard=threading.RLock(), turn_is_due=False)
-    host.must_turn, host.send_at_once = lambda: True, lambda: False
+    host.something_follows = host.must_turn = lambda: True
+    host.send_at_once = lambda: False
     host.turn = lambda: turns.append(1)
     calls: list[tuple[float, Callable[[], None]]] = []
     loop: Any = SimpleNamespace(call_later=lambda *call: calls.append(call))

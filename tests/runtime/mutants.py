@@ -118,7 +118,7 @@ MUTANTS = (
                     os.eventfd_read(number)
                 self._hear(number)
 """,
-        "tests/api/test_threads.py",
+        IN_READING,
     ),
     Mutant(
         "a connection that failed is read again",
@@ -138,6 +138,48 @@ MUTANTS = (
         IN_READING,
     ),
     Mutant(
+        "the node's thread reads although the reader is at work",
+        READING,
+        "        if self._gate is None:\n            self._readable()\n        else:",
+        "        if self._gate:\n            self._readable()\n        else:",
+        IN_READING,
+    ),
+    Mutant(
+        "the node's thread comes back although the reader has looked",
+        READING,
+        "            self._counted = -1\n",
+        "            self._counted = self._looks\n",
+        IN_READING,
+    ),
+    Mutant(
+        "the node's thread stays away although there is no reader",
+        READING,
+        "self._gate is not None and self._counted != self._looks",
+        "self._counted != self._looks",
+        IN_READING,
+    ),
+    Mutant(
+        "the node's thread stays away although the reader has not looked",
+        READING,
+        "self._gate is not None and self._counted != self._looks",
+        "self._gate is not None",
+        IN_READING,
+    ),
+    Mutant(
+        "the node's thread comes back and does not read what is there",
+        READING,
+        "            self.begin()\n            self._readable()\n",
+        "            self.begin()\n",
+        IN_READING,
+    ),
+    Mutant(
+        "looks of the reader are not counted",
+        READING,
+        "            self._looks += 1\n",
+        "",
+        IN_READING,
+    ),
+    Mutant(
         "a wait is as long as epoll takes",
         READING,
         "min(left, LONGEST)",
@@ -150,6 +192,20 @@ MUTANTS = (
         "            self.reading.hear_all()\n",
         "            pass\n",
         "tests/api/test_threads.py",
+    ),
+    Mutant(
+        "after a step nothing follows but messages",
+        "runtime/host.py",
+        "if node.mail.dirty or turnstile.marked or turnstile.resting:",
+        "if node.mail.dirty:",
+        "tests/runtime/test_host.py",
+    ),
+    Mutant(
+        "after a step the engine is not asked for fences",
+        "runtime/host.py",
+        "            return True\n        return self.presence.must_act\n",
+        "            return True\n        return False\n",
+        "tests/runtime/test_host.py",
     ),
     Mutant(
         "a handler may wait while its thread sends",

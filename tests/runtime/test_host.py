@@ -28,6 +28,17 @@ from tests.support.loops import on_each_loop, until
 NOBODY = "127.0.0.1:9"
 
 
+@pytest.mark.parametrize("what", [None, "dirty", "marked", "resting", "must_act"])
+def test_what_follows_from_a_step(what: str | None) -> None:
+    """There is something to say, a turn is due, or the presence has to act."""
+    turnstile = SimpleNamespace(marked=what == "marked", resting=what == "resting")
+    mail = SimpleNamespace(dirty=what == "dirty")
+    presence = SimpleNamespace(must_act=what == "must_act")
+    node = SimpleNamespace(mail=mail, turnstile=turnstile)
+    host: Any = SimpleNamespace(node=node, presence=presence)
+    assert Host.something_follows(host) is (what is not None)
+
+
 class Watching(Asked):
     on_change: Callable[[View | None], None]
 

@@ -157,6 +157,8 @@ class OwnThread(Driver):
 
     def after_step(self) -> None:
         host = self.host
+        if not host.something_follows():
+            return
         with self.guard:
             try:
                 host.is_busy = True
@@ -215,6 +217,8 @@ class BesideLoop(OwnThread):
 
     def after_step(self) -> None:
         host, begins = self.host, False
+        if not host.something_follows():
+            return
         with self.guard:
             turn, flush = host.must_turn(), host.send_at_once()
             if turn and host.node.turn_concerns_others:

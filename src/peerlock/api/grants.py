@@ -53,9 +53,14 @@ class BaseUser(Waiter):
         self.demand = handle._demand
         self.handle = handle
         self.owner = owner
+        self.lost = None
+        self.begin()
+
+    def begin(self) -> None:
+        """To wait; whoever is let in at once does not need this."""
         self.state = WAITING
         self.fence = 0
-        self.lock = self.slot = self.lost = None
+        self.lock = self.slot = None
 
     @property
     def name(self) -> str:

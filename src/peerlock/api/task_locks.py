@@ -12,10 +12,11 @@ from peerlock.api import grants
 from peerlock.api.errors import Deadlock, Lost, NotHeld, Timeout, WouldBlock
 from peerlock.api.forks import belongs_here
 from peerlock.api.leaving import twin
+from peerlock.api.loops import current_task_of
 from peerlock.api.names import must_be_bool, plain_timeout
 from peerlock.api.status import Holder
 from peerlock.node.terms import Demand
-from peerlock.node.waiters import HOLDING, LOST, WAITING
+from peerlock.node.waiters import HOLDING, LOST
 
 if TYPE_CHECKING:
     from peerlock.api.tasks import LockNode
@@ -139,9 +140,7 @@ class Lock(grants.Handle):
         driver = self._driver
         user = new(User)  # like User(…), without a call
         user.demand, user.handle = self._demand, self._twin
-        user.owner = current_task(driver.tasks_loop)
-        user.state, user.fence = WAITING, 0
-        user.lock = user.slot = user.lost = None
+        user.owner, user.lost = current_task_of(driver.tasks_loop), None
         guard = driver.guard
         try:  # like `with`, in half the time
             guard.acquire()
@@ -149,6 +148,7 @@ class Lock(grants.Handle):
         finally:
             guard.release()
         if not taken:
+            user.begin()
             await self._wait(user, self._timeout)
         self._entered.append(user)
         grant = new(Grant)  # like Grant(user), in half the time
@@ -252,7 +252,7 @@ class Lock(grants.Handle):
 
     async def _acquire(self, timeout: float | None, probe: bool = False) -> Grant:
         driver = self._driver
-        user = User(self._twin, current_task(driver.tasks_loop))
+        user = User(self._twin, current_task_of(driver.tasks_loop))
         with driver.guard:
             taken = driver.take(self._name, user)
         if not taken:
@@ -325,7 +325,7 @@ class Lock(grants.Handle):
 
     def _mine(self, first: list[User], then: list[User]) -> User:
         """The last grant of this task in these lists, which is removed from its list."""
-        me = current_task(self._driver.tasks_loop)
+        me = current_task_of(self._driver.tasks_loop)
         for held in (first, then):
             for i in range(len(held) - 1, -1, -1):
                 if held[i].owner is me:

@@ -126,8 +126,9 @@ class Garbage(RemoteError):
 def encode(frame: Frame) -> bytes:
     """With its length in front; a batch that is too large becomes several."""
     if type(frame) is Batch:
-        messages = list(map(_bare, frame.messages))
-        body = encoder.encode((BUNDLE, *frame[:-1], messages))
+        to, view, first, received, fence, limit, said = frame
+        messages = [_bare(said[0])] if len(said) == 1 else list(map(_bare, said))
+        body = encoder.encode((BUNDLE, to, view, first, received, fence, limit, messages))
         if len(body) > MOST_BYTES and len(messages) > 1:
             return b"".join(map(encode, _halves(frame)))
     else:
@@ -214,18 +215,18 @@ def decode_greeting(body: bytes | memoryview) -> Hello | Ask | Refusal | Foreign
 def decode(body: bytes | memoryview) -> Frame:
     try:
         frame = frames.decode(body)
-        return _batch(frame) if type(frame) is Bundle else frame
+        if type(frame) is not Bundle:
+            return frame  # type: ignore[no-any-return]
+        to, view, first, received, fence, limit, said = astuple(frame)
+        one = len(said) == 1  # as nearly always
+        messages = (_original(said[0]),) if one else tuple(map(_original, said))
+        return named(Batch, (to, view, first, received, fence, limit, messages))  # type: ignore[no-any-return]
     except REFUSALS as error:
         raise Garbage(str(error)) from None
 
 
 # A named tuple is made faster without the function that checks how many values there are.
 named: Callable[..., Any] = tuple.__new__
-
-
-def _batch(bundle: Any) -> Batch:
-    messages = tuple(map(_original, bundle.messages))
-    return named(Batch, (*astuple(bundle)[:-1], messages))  # type: ignore[no-any-return]
 
 
 def _original(struct: Any) -> Message:

@@ -350,14 +350,24 @@ class Host:
 
     # For other threads, under `guard`
 
+    def something_follows(self) -> bool:
+        """Whether something is to be done after a step: mostly, after a grant or a release
+        that nobody waits for, there is not.  Also without the guard."""
+        node = self.node
+        turnstile = node.turnstile
+        if node.mail.dirty or turnstile.marked or turnstile.resting:
+            return True
+        return self.presence.must_act
+
     def must_be_flushed(self) -> bool:
         """Whether the loop must be told to, once: for a turn, to send, to end a rest, or to
         ask for fences."""
         if self._told_to_flush:
             return False
-        node = self.node
-        turn = node.wants_turn and not self.turn_is_due
-        self._told_to_flush = turn or node.has_something_to_say or self.presence.must_act
+        turnstile = self.node.turnstile
+        turn = (turnstile.marked or turnstile.resting) and not self.turn_is_due
+        follows = turn or self.node.mail.dirty or self.presence.must_act
+        self._told_to_flush = bool(follows)
         return self._told_to_flush
 
     def send_at_once(self) -> bool:

@@ -20,11 +20,11 @@ and what follows from that is done there.
     batch overtakes another.  Whatever goes wrong then, Ctrl-C included, ends the
     connection: the member dials again and sends again what was not acknowledged.
  5. Encrypted connections stay with the node's thread.
- 6. What comes while the reader is at work would wake the node's thread, too, and both would
-    wait for the interpreter.  So the node's thread, once it was woken although there is a
-    reader, watches no longer, and *visits*: every 4 to 16 ms, less often the longer threads
-    have been seen to read.  At the first visit since which none has come back to read, it
-    hears what is there, and watches again.
+ 6. What comes while the reader is at work notifies the node's thread, and then both wait
+    for the interpreter.  So the node's thread keeps away when that happens: it watches
+    nothing, and visits every 4 ms.  It reads, and watches again, at the first visit at
+    which there is no reader, or one that has not looked since the last visit: it sleeps,
+    and will be notified first, or it is in a signal handler.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlock.core.peer import RemoteError
 from peerlock.runtime.connection import Connection
-from peerlock.runtime.lending import PATROL, SELDOM
+from peerlock.runtime.lending import PATROL
 
 if TYPE_CHECKING:
     from peerlock.runtime.host import Host
@@ -66,8 +66,7 @@ class Reading:
         self._gate: Gate = None  # of the reader, which knows by it that it is the one
         self._thread = 0  # its number
         self._open = True
-        self._looks = self._counted = 0  # of readers, until now and until the last visit
-        self._pace = PATROL
+        self._looks = self._counted = 0  # of readers: until now, and at the last visit
 
     # In the node's loop
 
@@ -79,15 +78,15 @@ class Reading:
             self._readable()
         else:
             self._host.loop.remove_reader(self._theirs.fileno())
-            self._counted, self._pace = self._looks, PATROL
-            self._host.loop.call_later(PATROL, self._visit)
+            self._counted = -1
+            self._visit()
 
     def _visit(self) -> None:
         if not self._open:
             return
-        if self._counted != self._looks:
-            self._counted, self._pace = self._looks, min(2 * self._pace, SELDOM)
-            self._host.loop.call_later(self._pace, self._visit)
+        if self._gate is not None and self._counted != self._looks:
+            self._counted = self._looks
+            self._host.loop.call_later(PATROL, self._visit)
         else:
             self.begin()
             self._readable()
