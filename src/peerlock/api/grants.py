@@ -57,7 +57,7 @@ class BaseUser(Waiter):
         self.begin()
 
     def begin(self) -> None:
-        """To wait; whoever is let in at once does not need this."""
+        """It waits from now on; a user that is let in at once does not need this."""
         self.state = WAITING
         self.fence = 0
         self.lock = self.slot = None
