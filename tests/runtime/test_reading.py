@@ -224,57 +224,6 @@ def test_what_a_reader_is_kept_from_reading_is_read_by_the_nodes_thread(node: No
     assert thread.result() is True
 
 
-class Visits:
-    """When the node's thread looks whether it is needed."""
-
-    def __init__(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.due: list[Callable[[], None]] = []
-        self._node = node
-        monkeypatch.setattr(node.loop, "call_later", lambda _, work: self.due.append(work))
-
-    def make(self) -> None:
-        (work,) = self.due
-        self.due.clear()
-        self._node.do(run(work))
-
-
-def test_while_the_reader_is_at_work_the_nodes_thread_keeps_away(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And comes back when there is no reader any more."""
-    visits, gate, at_work = Visits(node, monkeypatch), Gate(node), threading.Event()
-
-    def work(number: int) -> None:
-        if number == 1:
-            assert at_work.wait(PATIENCE)
-
-    node.on_frame = work
-    thread = Thread(gate.wait)
-    waits(node, gate)
-    node.send(1)
-    until(lambda: node.is_busy)
-    node.send(2)
-    until(lambda: bool(visits.due))
-    node.send(3)
-    node.do(asyncio.sleep(0))
-    assert not node.heard
-    at_work.set()
-    until(lambda: node.heard == [1, 2, 3])
-    visits.make()  # it has looked since
-    assert visits.due
-    gate.open()
-    assert thread.result() is True
-    node.send(4)
-    node.do(asyncio.sleep(0))
-    assert node.heard == [1, 2, 3]
-    visits.make()
-    assert node.heard == [1, 2, 3, 4] and not visits.due
-    node.send(5)
-    until(lambda: node.heard[-1] == 5)
-    assert set(node.threads[:3]) == {thread.ident}
-    assert set(node.threads[3:]) == {node.its_thread}
-
-
 def test_the_event_of_the_reader_is_left_to_it(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,11 +20,6 @@ and what follows from that is done there.
     batch overtakes another.  Whatever goes wrong then, Ctrl-C included, ends the
     connection: the member dials again and sends again what was not acknowledged.
  5. Encrypted connections stay with the node's thread.
- 6. What comes while the reader is at work notifies the node's thread, and then both wait
-    for the interpreter.  So the node's thread keeps away when that happens: it watches
-    nothing, and visits every 4 ms.  It reads, and watches again, at the first visit at
-    which there is no reader, or one that has not looked since the last visit: it sleeps,
-    and will be notified first, or it is in a signal handler.
 """
 
 from __future__ import annotations
@@ -39,7 +34,6 @@ from typing import TYPE_CHECKING, Any
 
 from peerlock.core.peer import RemoteError
 from peerlock.runtime.connection import Connection
-from peerlock.runtime.lending import PATROL
 
 if TYPE_CHECKING:
     from peerlock.runtime.host import Host
@@ -66,30 +60,11 @@ class Reading:
         self._gate: Gate = None  # of the reader, which knows by it that it is the one
         self._thread = 0  # its number
         self._open = True
-        self._looks = self._counted = 0  # of readers: until now, and at the last visit
 
     # In the node's loop
 
     def begin(self) -> None:
-        self._host.loop.add_reader(self._theirs.fileno(), self._notified)
-
-    def _notified(self) -> None:
-        if self._gate is None:
-            self._readable()
-        else:
-            self._host.loop.remove_reader(self._theirs.fileno())
-            self._counted = -1
-            self._visit()
-
-    def _visit(self) -> None:
-        if not self._open:
-            return
-        if self._gate is not None and self._counted != self._looks:
-            self._counted = self._looks
-            self._host.loop.call_later(PATROL, self._visit)
-        else:
-            self.begin()
-            self._readable()
+        self._host.loop.add_reader(self._theirs.fileno(), self._readable)
 
     def share(self, connection: Connection) -> None:
         """Its other end is known."""
@@ -180,9 +155,7 @@ class Reading:
                 return False
             if not self._open:
                 return bool(gate.acquire(timeout=-1 if left == inf else left))
-            came = self._ours.poll(min(left, LONGEST))
-            self._looks += 1
-            for number, _ in came:
+            for number, _ in self._ours.poll(min(left, LONGEST)):
                 if number == self._event:
                     os.eventfd_read(number)
                 else:
