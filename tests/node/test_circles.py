@@ -173,6 +173,27 @@ def test_what_is_kept_of_an_epoch_that_never_opens_is_dropped() -> None:
     assert world.remote_errors == 0
 
 
+@pytest.mark.parametrize("which", range(3))
+def test_nonsense_that_came_early_keeps_the_lock_from_no_user(which: int) -> None:
+    """A circle that the member is not in, words of another member, an epoch to come."""
+    world = World(5)
+    world.use(2, 3, wanted=CLOCKED)
+    world.slow.add((1, 4))
+    user = world.ask(4, wanted=CLOCKED)
+    world.settle()
+    epoch = world[1].homes.epoch_of("x")
+    sender, message = (
+        (5, Go("x", epoch, 5)),
+        (3, ToPeer("x", epoch, "ricart-agrawala", 1, 3, Reply())),
+        (3, Go("x", epoch._replace(number=epoch.number + 1), 3)),
+    )[which]
+    world.say(sender, 4, message)
+    assert user.waits and message in [kept for _, kept in world.lock(4).early]
+    world.hasten(1, 4)
+    world.settle()
+    assert user.holds and world[4].statistics.remote_errors == world.remote_errors == 1
+
+
 def test_what_is_kept_of_an_epoch_to_come_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1187,10 +1187,69 @@ def test_formed_of_another_epoch_is_ignored() -> None:
     world.still.add(4)
     user = world.ask(3)
     world.settle()
-    for epoch in (old, Epoch(99, 99)):
-        late = Formed(world.number, "x", epoch, True, False, -1.0)
-        world[1].homes.formed(4, late)
-        assert user.waits and world[1].homes.awaited == {4}
+    late = Formed(world.number, "x", old, True, False, -1.0)
+    world[1].homes.formed(4, late)
+    assert user.waits and world[1].homes.awaited == {4} and not world.remote_errors
+
+
+def never(world: World) -> list[Epoch]:
+    """Epochs of x that its home has not counted, or that are of a view to come."""
+    epoch = entry(world).epoch
+    return [
+        Epoch(epoch.reign, 1 << 62),
+        epoch._replace(number=world[1].homes._count + 1),
+        Epoch(world.number + 1, 1),
+    ]
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("member", [2, 5])
+def test_an_epoch_that_never_was_is_a_counted_error(which: int, member: int) -> None:
+    """Of a member of the circle, and of another one; while the circle is formed."""
+    world = World(5)
+    world.use(2, 4)
+    world.still.add(4)
+    user = world.ask(3)
+    world.settle()
+    before, epoch = entry(world).epoch, never(world)[which]
+    world.say(member, 1, Formed(world.number, "x", epoch, False, False, -1.0))
+    assert world[1].statistics.remote_errors == world.remote_errors == 1
+    world.say(member, 1, Close(world.number, "x", epoch))
+    assert world[1].statistics.remote_errors == world.remote_errors == 2
+    assert world[1].homes.awaited == {4} and entry(world).epoch == before
+    world.wake(4)
+    world.settle()
+    assert user.holds and circle(world) == {2, 3, 4}
+
+
+def test_a_report_of_an_epoch_that_never_was_is_an_error() -> None:
+    """The names of other members continue."""
+    world = World(4)
+    world.use(3)
+    world.use(3, name="y")
+    terms = entry(world).terms
+    assert terms is not None
+    world.slow.add((4, 2))
+    world.die(1)
+    world.settle()
+    taking, homes = world[2].homes._taking, world[2].homes
+    assert taking is not None and homes.awaited == {4}
+    report = NameReport("y", Epoch(world.number + 1, 1), True, terms, (4,))
+    with pytest.raises(RemoteError, match="never was"):
+        homes.told(4, Told(world.number, taking.question, (report,), False))
+    world.hasten(4, 2)
+    world.settle()
+    assert world.get(4).holds and circle(world, "y") == {3}
+
+
+def test_the_highest_epoch_that_a_home_has_counted_is_no_error() -> None:
+    world = World(4)
+    world.use(2, 3)
+    newest = entry(world).epoch
+    assert newest.number == world[1].homes._count
+    world.say(3, 1, Close(world.number, "x", newest))
+    world.settle()
+    assert world.remote_errors == 0 and entry(world).epoch > newest
 
 
 def test_a_close_of_a_name_that_the_sender_is_not_in_is_ignored() -> None:

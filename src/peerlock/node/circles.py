@@ -238,9 +238,21 @@ class Circles:
         self._begin(lock)
         early, lock.early = lock.early, ()
         for origin, kept in early:
-            if kept.epoch == epoch and lock.epoch == epoch:
-                self.receive_in_epoch(origin, kept)
+            self._receive_kept(lock, epoch, origin, kept)
         self.turnstile.opened(lock)
+
+    def _receive_kept(
+        self, lock: NamedLock, opened: Epoch, sender: MemberId, message: EpochMessage
+    ) -> None:
+        """It came before the epoch was opened, and may be of an earlier one.  Nonsense of
+        one member keeps the lock from no user here."""
+        try:
+            if message.epoch > opened:
+                raise RemoteError(f"{sender} is in an epoch of {lock.name!r} without us")
+            if message.epoch == lock.epoch == opened:
+                self.receive_in_epoch(sender, message)
+        except RemoteError:
+            self._statistics.remote_errors += 1
 
     def receive_refused(self, sender: MemberId, message: Refused) -> None:
         name = message.name

@@ -22,6 +22,8 @@ The *circle* of a name is the members that have it open.  The home keeps it:
   then.  A circle is adopted as it is if all of it report the same epoch and speak in it;
   every other one is re-formed.
 - **Epochs** are counted over all names, on top of the reign, so none is ever used twice.
+  What a member says of an earlier epoch is late, and ignored; an epoch that cannot have
+  been is an error of that member.
 """
 
 from __future__ import annotations
@@ -274,6 +276,7 @@ class Homes:
         try:
             for report in message.reports:
                 if taking.covers(report.name):
+                    self._must_have_been(member, report.name, report.epoch)
                     validate_demand(Demand(report.terms.algorithm, report.terms.permits))
                     taking.reports.setdefault(report.name, {})[member] = report
         finally:  # names of other members continue, whatever this one has reported
@@ -335,6 +338,7 @@ class Homes:
             self._reform(entry, {member: request})
 
     def close(self, member: MemberId, name: str, epoch: Epoch) -> None:
+        self._must_have_been(member, name, epoch)
         taking = self._taking
         if taking is not None and taking.covers(name):
             taking.closed.append((member, name, epoch))
@@ -350,6 +354,7 @@ class Homes:
             self._reform(entry)
 
     def formed(self, member: MemberId, message: Formed) -> None:
+        self._must_have_been(member, message.name, message.epoch)
         entry = self._entries.get(message.name)
         forming = entry.forming if entry else None
         if entry is None or forming is None or entry.epoch != message.epoch:
@@ -358,6 +363,14 @@ class Homes:
             forming.formed[member] = message, began(message.waited, self._clock())
             forming.awaited.discard(member)
             self._open_if_all_formed(entry, forming)
+
+    def _must_have_been(self, member: MemberId, name: str, epoch: Epoch) -> None:
+        """An epoch that a member is in belongs to a view that we have seen; if the reign is
+        ours, we have counted it."""
+        succession = self._succession
+        ours = epoch.reign == succession.reign(name) and succession.home(name) == self._me
+        if epoch.reign > self._view.number or (ours and epoch.number > self._count):
+            raise RemoteError(f"{member} is in an epoch of {name!r} that never was")
 
     def _reform(
         self, entry: Entry, newcomers: dict[MemberId, OpenRequest] | None = None
