@@ -109,7 +109,7 @@ def test_when_the_holder_is_killed_a_waiter_has_the_lock_at_once(
                 crowd.another()
     with capsys.disabled():
         print(f"\n  a killed holder's lock was had after {statistics.median(took):.4f} s")
-    assert statistics.median(took) < 2, took
+    assert statistics.median(took) < 0.25, took  # renewals would find it after 0.5
 
 
 def test_a_holder_that_is_stopped_loses_the_lock_when_its_lease_ends(cluster: str) -> None:

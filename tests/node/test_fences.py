@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -352,6 +353,26 @@ def test_sql_refuses_a_stale_fence() -> None:
         older, newer = NEIGHBOURS
         assert [write(older), write(newer), write(older), write(newer)] == [1, 1, 0, 1]
     store.close()
+
+
+def test_sql_with_a_row_for_each_lock_refuses_a_stale_fence() -> None:
+    """The second example: the write is made only if the fence was not lower."""
+    [begin, update, *_] = re.findall(r"```sql\n(.*?)```", PROMISES, re.S)[1].split(";")
+    assert begin == "BEGIN"
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as store:
+        store.execute("CREATE TABLE fences (name, fence INTEGER)")
+        store.execute("INSERT INTO fences VALUES ('invoices', 0), ('others', 0)")
+
+        def write(fence: int) -> int:
+            store.execute(begin)
+            changed = store.execute(update, {"fence": fence}).rowcount
+            store.execute("COMMIT" if changed else "ROLLBACK")
+            return changed
+
+        older, newer = NEIGHBOURS
+        assert [write(older), write(newer), write(older), write(newer)] == [1, 1, 0, 1]
+        kept = store.execute("SELECT fence FROM fences ORDER BY name").fetchall()
+        assert kept == [(newer,), (0,)]
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
