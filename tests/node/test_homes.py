@@ -1242,6 +1242,17 @@ def test_a_report_of_an_epoch_that_never_was_is_an_error() -> None:
     assert world.get(4).holds and circle(world, "y") == {3}
 
 
+def test_a_former_home_does_not_judge_the_epochs_of_its_successor() -> None:
+    """Its own count says nothing about them; the sender may have seen other views."""
+    world = World(16)
+    name = next(f"name {i}" for i in range(100) if world.home(f"name {i}") == 2)
+    world.use(3, name=name)
+    epoch = entry(world, name).epoch
+    assert epoch.number > world[1].homes._count
+    world.say(3, 1, Formed(world.number, name, epoch, True, False, -1.0))
+    assert world.remote_errors == 0
+
+
 def test_the_highest_epoch_that_a_home_has_counted_is_no_error() -> None:
     world = World(4)
     world.use(2, 3)

@@ -6,7 +6,8 @@ terms of the name; only then are its peers made.  The rules of a member:
 - **One epoch at a time.**  A member speaks in the epoch that was last opened for it, until
   the home forms the next (`Reform`); then it speaks in none, until that is opened.  A user
   that holds the lock keeps it meanwhile.  Messages of older epochs are dropped; messages of
-  the next epoch that arrive early are kept.
+  the next epoch that arrive early are kept.  Nonsense among these is an error of its
+  sender, and the other ones are heard.
 - **A message of the home counts** if the sender is the home in the view that the member has
   seen, and if its reign is not below the member's floor (`node/succession.py`).  Otherwise
   the member says so (`Stale`): a home that becomes the home again, and has seen no other in
