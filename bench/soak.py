@@ -3,9 +3,9 @@
     python -m bench.soak --seeds 10000 [--first 1] [--on tcp://HOST:8786]
     python -m bench.soak --seed 4711 --log
 
-It says every now and then what it has so far, and what it has when it is interrupted.  It
-ends with exit code 1 if a seed fails, and says how to replay it.  If a worker process is
-killed, another one runs its seeds.
+It says every now and then what it has so far, and what it has when it is interrupted, by
+Ctrl-C or SIGTERM.  It ends with exit code 1 if a seed fails, and says how to replay it.  If
+a worker process is killed, another one runs its seeds.
 """
 
 from __future__ import annotations
@@ -95,10 +95,27 @@ def soak(first: int, seeds: int, totals: Totals, place: Place) -> None:
                 click.echo(f"so far: {next(totals.lines(now - started))}")
 
 
-def interrupt_once(*_: object) -> None:
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(KeyboardInterrupt):
+    """By a signal: the exit code is the one that shells give for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.code = 128 + number
+
+
+def interrupt_once(number: int, _: object) -> None:
     """timeout(1) sends two signals, and an impatient user may, too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(number)
+
+
+def interruptible() -> None:
+    for each in ENDING:
+        signal.signal(each, interrupt_once)
 
 
 def take(results: Results, totals: Totals) -> None:
@@ -120,22 +137,22 @@ def main(seeds: int, first: int, seed: int | None, log: bool, place: Place) -> N
     """Run whole nodes under faults, a run for each seed."""
     if log and seed is None:
         raise click.UsageError("--log goes with --seed, as in: --seed 4711 --log")
-    totals, started, interrupted = Totals(), time.perf_counter(), False
-    signal.signal(signal.SIGINT, interrupt_once)
+    totals, started, code = Totals(), time.perf_counter(), 0
     try:
+        interruptible()
         if seed is None:
             soak(first, seeds, totals, place)
         else:
             totals.add(seed, Cluster(ClusterStory(seed), click.echo if log else None).run())
-    except KeyboardInterrupt:
-        interrupted = True
+    except Interrupted as signalled:
+        code = signalled.code
         click.echo("interrupted; so far:", err=True)
     except WorkerDied as died:
         totals.failures.append((0, str(died)))
         click.echo(f"{died}; so far:", err=True)
     for line in totals.lines(time.perf_counter() - started):
         click.echo(line)
-    raise SystemExit(130 if interrupted else 1 if totals.failures else 0)
+    raise SystemExit(code or (1 if totals.failures else 0))
 
 
 if __name__ == "__main__":

@@ -4,19 +4,28 @@ First, eight processes count together in a file, so many times, by each algorith
 serves locks.  Then come rounds of trouble: each has a seed of its own and fresh processes;
 a round that fails tells its seed.  The members are kept by files, by one etcd or by one
 PostgreSQL (`--engine`); counting needs files.
+
+Ctrl-C and SIGTERM end it: it kills its processes, judges what they have written, and prints
+what it has so far.
 """
 
 import argparse
+import os
+import signal
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
+
+from bench.soak import ENDING, Interrupted
 
 from peerlock.algorithms.catalogue import CATALOGUE
 from tests.support.etcd_servers import servers
-from tests.support.postgresql_servers import data_directory, server, why_not
+from tests.support.postgresql_servers import data_directory, family, server, why_not
 from tests.support.processes import (
     Crowd,
     Trouble,
@@ -63,12 +72,50 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=6)
     parser.add_argument("--grants", type=int, default=20_000, help="by each algorithm")
     options = parser.parse_args()
-    if options.engine == "files":
-        count(options.grants // 8)
-    trouble(options)
+    total = Counter[str]()
+    interruptible()
+    try:
+        if options.engine == "files":
+            count(options.grants // 8, total)
+        trouble(options, total)
+    except Interrupted as signalled:
+        end_children()
+        say(f"interrupted; so far: {told(total)}")
+        raise SystemExit(signalled.code) from None
 
 
-def count(rounds: int) -> None:
+say = partial(print, flush=True)
+
+
+def interruptible() -> None:
+    """The first signal ends the run.  A thread waits for it, as signals are blocked here:
+    our processes inherit that, and Ctrl-C, which goes to all of a terminal's, is for us."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    interrupted: list[int] = []
+
+    def wait(main: int) -> None:
+        interrupted.append(signal.sigwait(ENDING))
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted(interrupted[0])
+
+    signal.signal(signal.SIGUSR1, interrupt)
+    threading.Thread(target=wait, args=(threading.get_ident(),), daemon=True).start()
+
+
+def end_children() -> None:
+    """Those that were about to be started, or to leave, when the signal came."""
+    for pid in family(os.getpid())[1:]:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def told(total: Counter[str]) -> str:
+    return ", ".join(f"{name} {number:,}" for name, number in total.items()) or "nothing"
+
+
+def count(rounds: int, total: Counter[str]) -> None:
     entries = [a for a in CATALOGUE if "lock" in a.serves] if rounds else []
     for entry in entries:
         with (
@@ -79,23 +126,28 @@ def count(rounds: int) -> None:
             found = count_together(crowd, Path(path), entry, rounds)
             took = time.monotonic() - began
         must_have_counted(*found, 8 * rounds)
-        print(f"{entry.name}: {8 * rounds:,} grants in {took:.1f} s, nothing lost")
+        total["counted"] += 8 * rounds
+        say(f"{entry.name}: {8 * rounds:,} grants in {took:.1f} s, nothing lost")
 
 
-def trouble(options: argparse.Namespace) -> None:
+def trouble(options: argparse.Namespace, total: Counter[str]) -> None:
     engine, lease = ENGINES[options.engine]
-    ends, seed, total = time.monotonic() + options.seconds, options.seed, Counter[str]()
+    ends, seed = time.monotonic() + options.seconds, options.seed
     while (left := ends - time.monotonic()) > 0:
         with (
             tempfile.TemporaryDirectory(prefix="pl", dir="/tmp") as path,
             engine(Path(path)) as cluster,
         ):
             store = Path(path, "store.db")
-            print(f"seed {seed}: ", end="", flush=True)
+            say(f"seed {seed}")
             processes = Trouble(cluster, store, seed, options.processes, lease)
-            processes.run(min(ROUND, left))
+            try:
+                processes.run(min(ROUND, left))
+            except Interrupted:
+                total.update(processes.counts, written=judge_store(store))
+                raise
             total.update(processes.counts, written=judge_store(store))
-        print(", ".join(f"{name} {number:,}" for name, number in total.items()))
+        say(f"so far: {told(total)}")
         seed += 1
 
 
