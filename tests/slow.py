@@ -59,6 +59,7 @@ LONG = (
     "cli/test_lock_cli.py",
     "house/test_chaos.py",
     "house/test_docs.py",
+    "house/test_soaks.py",
     "lab/test_own_algorithm.py",
     "lab/test_reproduce.py",
     "lab/test_voting.py::test_counting_is_given_up_and_tried",
@@ -224,14 +225,6 @@ SLOW = {
         "test_both_searches_find_the_same_states_in_the_same_order[maekawa]",
         "test_keys_get_one_number_each_whatever_their_hashes_are[2]",
         "test_the_museum_shows_its_verdicts_on_arrays_too[maekawa-1985]",
-    ),
-    "checker/test_node_schedules.py": (
-        "test_a_node_that_errs_is_found_out[a death re-forms nothing]",
-        "test_every_schedule_of_a_story_holds[death]",
-        "test_every_schedule_of_a_story_holds[forgetting]",
-        "test_every_schedule_of_a_story_holds[newcomers]",
-        "test_every_schedule_of_a_story_holds[semaphore]",
-        "test_every_schedule_of_a_story_holds[three]",
     ),
     "cli/test_no_fork.py": ("test_without_its_keeper_the_command_ends_in_time[stop]",),
     "contrib/test_in_the_box.py": (

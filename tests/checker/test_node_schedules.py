@@ -10,7 +10,8 @@ import pytest
 from bench import check_all
 from click.testing import CliRunner
 
-from peerlock.checker.check import check
+from peerlock.algorithms.raymond_k import RaymondK
+from peerlock.checker.check import LARGE, check
 from peerlock.checker.nodes import LARGE_STORIES, STORIES, Story, node_model, story_named
 from peerlock.checker.report import Verdict
 from peerlock.cli.check_node import check_node
@@ -18,6 +19,7 @@ from peerlock.core.errors import UsageError
 from peerlock.core.peer import label
 from peerlock.node.node import Node
 from peerlock.node.snapshots import OWN, PARTS
+from peerlock.traces.trace import Kind
 from tests.node.mutants import FOUND_BY, MUTANTS, Mutant
 from tests.support.nodes import World
 
@@ -26,24 +28,31 @@ PINNED = {
     "two": (1_959, 3_751),
     "three": (171_988, 513_273),
     "newcomer": (423, 715),
-    "newcomers": (209_988, 592_396),
-    "leave": (1_687, 3_438),
-    "death": (42_525, 102_036),
-    "lease": (7_826, 19_635),
+    "newcomers": (232_516, 650_368),
+    "leave": (1_692, 3_440),
+    "death": (43_081, 102_960),
+    "return": (8_332, 20_601),
+    "lease": (166_658, 515_968),
     "readers": (1_900, 4_390),
-    "semaphore": (6_992, 19_368),
-    "forgetting": (101_607, 196_991),
+    "semaphore": (2_101, 4_623),
+    "forgetting": (58_285, 104_060),
 }
 
 
-def searched(story: Story) -> Verdict:
-    return check(node_model(story))
+def searched(story: Story, large: int | None = LARGE) -> Verdict:
+    return check(node_model(story), large=large)
+
+
+def the_mutant(what: str) -> Mutant:
+    [mutant] = [mutant for mutant in MUTANTS if mutant.what == what]
+    return mutant
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_every_schedule_of_a_story_holds(story: Story) -> None:
     verdict = searched(story)
-    assert verdict.violation is None and verdict.complete and verdict.everyone_entered
+    assert verdict.violation is None, verdict.violation.text
+    assert verdict.complete and verdict.everyone_entered
     coverage = verdict.coverage
     assert (coverage.states, coverage.transitions) == PINNED[story.name]
 
@@ -85,6 +94,49 @@ def test_a_node_that_errs_is_found_out(
     violation = searched(story_named(FOUND_BY[mutant.what])).violation
     assert violation is not None
     assert all(label(step.message) for step in violation.trace.steps if step.message)
+
+
+@pytest.mark.parametrize("large", [0, None], ids=["arrays", "plain"])
+def test_a_fence_that_does_not_grow_is_found_by_both_searches(
+    large: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    the_mutant("fences do not travel").apply(monkeypatch)
+    violation = searched(story_named("two"), large).violation
+    assert violation is not None and violation.property == "fence"
+    granted = [step.fence or 0 for step in violation.trace.steps if step.kind is Kind.ENTER]
+    assert granted[-1] <= max(granted[:-1])  # the real ones
+
+
+@pytest.mark.parametrize("large", [0, None], ids=["arrays", "plain"])
+def test_what_is_remembered_in_the_end_is_found_by_both_searches(
+    large: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    the_mutant("a home ignores Close of the last member").apply(monkeypatch)
+    violation = searched(story_named("two"), large).violation
+    assert violation is not None and violation.text == "at rest, 1 remembers 1 homes"
+
+
+def test_a_semaphore_that_lets_every_user_in_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(RaymondK, "acquire", RaymondK.grant)
+    monkeypatch.setattr(RaymondK, "release", lambda self: None)
+    violation = searched(story_named("semaphore")).violation
+    assert violation is not None and violation.property == "exclusion"
+
+
+def test_a_user_whose_lease_has_ended_is_told_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    the_mutant("users are not told of a loss").apply(monkeypatch)
+    violation = searched(story_named("lease")).violation
+    assert violation is not None and "the user was not told" in violation.text
+
+
+def test_both_searches_find_the_same_states_of_a_story() -> None:
+    for name in ("newcomer", "semaphore"):
+        plain, arrays = (searched(story_named(name), large) for large in (None, 0))
+        assert plain.coverage == arrays.coverage and plain.violation is None
 
 
 # Snapshots
@@ -175,8 +227,7 @@ def test_a_story_is_checked_from_the_command_line() -> None:
 def test_a_counterexample_is_told_and_drawn(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    [mutant] = [m for m in MUTANTS if m.what == "holders do not enter the new epoch"]
-    mutant.apply(monkeypatch)
+    the_mutant("holders do not enter the new epoch").apply(monkeypatch)
     drawn = tmp_path / "found.svg"
     result = CliRunner().invoke(check_node, ["newcomer", "--trace", str(drawn)])
     assert result.exit_code == 1 and "VIOLATED" in result.output

@@ -473,6 +473,15 @@ def one_closes_for_all(patch: Patch) -> None:
     patch.setattr(Homes, "close", close)
 
 
+def last_close_ignored(patch: Patch) -> None:
+    def close(self: Homes, member: MemberId, name: str, epoch: Epoch) -> None:
+        if self.circle_of(name) != (member,) or member == self._me:
+            honest(self, member, name, epoch)
+
+    honest = Homes.close
+    patch.setattr(Homes, "close", close)
+
+
 def terms_of_the_newest(patch: Patch) -> None:
     def let_in(
         self: Homes, entry: Entry, newcomers: dict[MemberId, OpenRequest], used: bool
@@ -832,6 +841,31 @@ def no_lease(patch: Patch) -> None:
     patch.setattr(Node, "check_lease", lambda self: True)
 
 
+def nothing_lost(patch: Patch) -> None:
+    patch.setattr(Turnstile, "lose_everything", lambda self: None)
+
+
+def losses_not_told(patch: Patch) -> None:
+    def lose(self: Turnstile) -> None:
+        for lock in self._locks.values():
+            lock.holders = ()
+        honest(self)
+
+    honest = Turnstile.lose_everything
+    patch.setattr(Turnstile, "lose_everything", lose)
+
+
+def waiters_forgotten_at_a_loss(patch: Patch) -> None:
+    def lose(self: Turnstile) -> None:
+        for lock in self._locks.values():
+            for waiter in list(lock.waiters):
+                lock.remove_waiter(waiter)
+        honest(self)
+
+    honest = Turnstile.lose_everything
+    patch.setattr(Turnstile, "lose_everything", lose)
+
+
 def last_waiter_dropped(patch: Patch) -> None:
     def opened(self: Turnstile, lock: NamedLock) -> None:
         if len(lock.waiters) > 1:
@@ -1046,6 +1080,7 @@ MUTANTS = (
         "test_homes.test_a_close_of_an_epoch_that_is_over_is_ignored",
     ),
     Mutant("one closes for all", one_closes_for_all),
+    Mutant("a home ignores Close of the last member", last_close_ignored),
     Mutant(
         "the newest settles the terms",
         terms_of_the_newest,
@@ -1171,6 +1206,9 @@ MUTANTS = (
         no_lease,
         "test_node.test_without_a_lease_a_node_is_in_no_view",
     ),
+    Mutant("nothing is lost when a lease ends", nothing_lost),
+    Mutant("users are not told of a loss", losses_not_told),
+    Mutant("waiters are forgotten at a loss", waiters_forgotten_at_a_loss),
     Mutant("a waiter is dropped when an epoch begins", last_waiter_dropped),
     Mutant(
         "a writer goes in by a reader's grant",
@@ -1206,26 +1244,47 @@ MUTANTS = (
 # Mutants of the node, and the story of which some schedule shows what is wrong.  Most of
 # the others need a connection that breaks, or more members than a small story has.
 FOUND_BY = {
+    "what comes twice is taken twice": "forgetting",
     "more is acknowledged than came": "two",
+    "acknowledgements are not heard": "two",
+    "links start again at a view": "newcomers",
     "batches of members not seen yet are dropped": "newcomer",
+    "messages of views to come are handled at once": "newcomers",
+    "messages of views to come are dropped": "newcomers",
     "batches for a former self are accepted": "lease",
     "members that are out are heard": "leave",
     "epochs are not on top of the reign": "leave",
     "epochs do not grow": "two",
+    "a home begins when one has told": "death",
     "a new home asks nobody": "leave",
     "requests are forgotten while members tell": "two",
     "circles that re-form are not reported": "leave",
     "adopted although one is missing": "leave",
+    "adopted although epochs differ": "death",
+    "a home opens when one has formed": "forgetting",
     "Formed of another epoch counts": "two",
-    "the dead are waited for": "lease",
-    "a death re-forms nothing": "lease",
+    "the dead are waited for": "return",
+    "a death re-forms nothing": "return",
     "newcomers are dropped while a circle forms": "two",
     "holders are not first": "two",
     "holders have no place": "two",
+    "one closes for all": "two",
+    "a home ignores Close of the last member": "two",
     "members do not say that they hold": "two",
     "waiters leave the circle": "two",
+    "a name used again is given back": "two",
     "holders do not enter the new epoch": "two",
     "nobody says Go to others": "two",
     "a new home is not asked again": "leave",
     "what a former home says is dropped in silence": "elders",
+    "names in use are given back": "forgetting",
+    "nothing is given back": "two",
+    "fences do not travel": "two",
+    "the view is not on top of the fence": "lease",
+    "the lease is not looked at": "lease",
+    "nothing is lost when a lease ends": "lease",
+    "users are not told of a loss": "lease",
+    "waiters are forgotten at a loss": "lease",
+    "what nobody wants any more is kept": "two",
+    "a member that let others go first never asks again": "two",
 }

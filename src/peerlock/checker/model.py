@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,8 @@ class Model:
     network: Network
     rule: Rule = Permits()  # what requests may be for, and which may be inside together
     fences: bool = True  # watch that they grow from grant to grant
+    fence_of: Callable[[Peer], int] | None = None  # the real ones, of the latest grant
+    at_rest: Callable[[Sequence[Peer | None]], str] | None = None  # see `Steps.stuck`
     medium: bool = False  # all hear each broadcast, the sender too, in one order
     lasting: tuple[NodeId, ...] = ()  # those that never crash
     outlasting: tuple[str, ...] = ()  # timers that fire only when nothing is under way

@@ -11,17 +11,29 @@ is a peer of its own: it keeps the members, and sends every view to each of them
   process advances by a second with each.
 - A process that joins asks the engine, at any time; then it is in the next view.
 - A process that crashes is removed at any time after that.  It comes back as another
-  member, if the story says so; so does a process whose lease has ended, because its user
-  was notified before another process can acquire the lock.
+  member, without its memory, if the story says so.
+- The lease of a process may end at any time, once, if the story says so.  The node has to
+  notice that by its deadline; it joins again at any time after that, as another member.
+  The engine removes the former member at any time after the end.  If the user is inside,
+  that is at any time after the user has left: the margin of a lease gives it the time to.
+  The node must have told the user of the loss by then.
 - A process that leaves releases everything first, and then notifies the engine.
 
-What must hold: all properties of the checker (exclusion, no node waits without end), no
-message is refused, and a process whose user has not used the name for three late ticks has
-forgotten it, and so has its home.
+What must hold:
+
+- All properties of the checker: exclusion, no node waits without end; and no message is
+  refused.
+- Each grant has a higher fence than all grants before it, by the numbers that the nodes
+  give, unless readers or several users of a semaphore are inside together.
+- Where nothing happens any more, a process whose user has not used the name for three late
+  ticks has forgotten it, and so has its home.  If all processes tick on together, none
+  remembers anything after at most ten seconds: no name, no circle, no message that was not
+  acknowledged, none that waits for a view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -35,11 +47,12 @@ from peerlock.node.node import Node
 from peerlock.node.succession import MEMBERS_PER_ELDER
 from peerlock.node.terms import Demand
 from peerlock.node.views import Member, MemberId, View
-from peerlock.node.waiters import Waiter
+from peerlock.node.waiters import State, Waiter
 from peerlock.node.wire import Batch, ToPeer
 
 NAME = "x"
 ENOUGH = 2  # ticks without use, after which a name is given back
+SECONDS = 10  # of all processes, after which nothing is remembered
 
 
 class Story(NamedTuple):
@@ -57,6 +70,7 @@ class Story(NamedTuple):
     crashes: int = 0
     lasting: tuple[NodeId, ...] = ()  # processes that do not crash
     returns: bool = False
+    lapses: tuple[NodeId, ...] = ()  # processes whose lease may end, once
     leaver: NodeId = 0  # a process that leaves, once its user has released
     hand_overs: int = 1
     members_per_elder: int = MEMBERS_PER_ELDER
@@ -99,13 +113,22 @@ class Leaving:
     pass
 
 
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """The lease of the sender has ended, and its user is not inside."""
+
+
 class ModelUser(Waiter):
     def __init__(self, demand: Demand, process: ModelProcess) -> None:
         super().__init__(demand)
         self.process = process
 
     def on_granted(self) -> None:
-        self.process.grant()
+        self.process.granted(self)
+
+    def on_lost(self) -> None:
+        assert self.state is State.LOST, "a loss that is none"
+        self.process.lost = True
 
 
 @dataclass(eq=False)
@@ -119,6 +142,9 @@ class ModelProcess(Peer):
     late_left: int = 0
     unused_for: int = 0  # ticks
     left: bool = False
+    over: bool = False  # the lease has ended while the user was inside
+    lost: bool = False  # the user that is inside was told so
+    fence: int = fixed(default=0)  # of the latest grant
     heard: View | None = None  # that it has not looked at
 
     def __post_init__(self) -> None:
@@ -143,6 +169,8 @@ class ModelProcess(Peer):
 
     def start(self) -> None:
         self._set_tick()
+        if self.me in self.story.lapses:
+            self.set_timer("lapse", 0.0)
         if self.me <= self.story.members:
             self.node.see(first_view(self.story), self.me)
             self._settle()
@@ -165,8 +193,15 @@ class ModelProcess(Peer):
         self.node.acquire(NAME, ModelUser(demand, self))
         self._settle()
 
+    def granted(self, user: ModelUser) -> None:
+        self.fence = user.fence
+        self.grant()
+
     def release(self) -> None:
         self.unused_for = 0
+        if self.over:
+            self._release_what_was_lost()
+            return
         [user] = self.node.holding()
         self.node.release(user)
         if self.me == self.story.leaver:
@@ -192,19 +227,11 @@ class ModelProcess(Peer):
         self.unused_for += not (self._in_use or self.node.wants_turn)
         self._pass_a_second()
 
-    def _end(self) -> None:
-        """Nothing is under way."""
-        assert self.unused_for <= ENOUGH or not self.node.locks, "a name is remembered"
-        if self.node.me in self.node.homes.circle_of(NAME):
-            assert self.node.locks, "its home remembers a name that is closed"
-
     def _set_tick(self) -> None:
         if self.ticks_left:
             self.set_timer("tick", 1.0)
         elif self.late_left:
             self.set_timer("late", 1.0)
-        elif self.story.late:
-            self.set_timer("end", 1.0)
 
     def _pass_a_second(self) -> None:
         self.now += 1.0
@@ -214,6 +241,29 @@ class ModelProcess(Peer):
         self.left = True
         self.node.lose_everything()
         self.send(self.engine, Leaving())
+
+    def _lapse(self) -> None:
+        """The lease ends; the node is not told."""
+        self.node.renewed(self.now)
+        if any(self.node.holding()):
+            self.over = True
+        else:
+            self._be_put_out()
+
+    def _release_what_was_lost(self) -> None:
+        self.node.check_lease()
+        assert self.lost, "the user was not told that its lease has ended"
+        self.over = self.lost = False
+        self._be_put_out()
+
+    def _be_put_out(self) -> None:
+        self.send(self.engine, Lapsed())
+        self.set_timer("join", 0.0)
+
+    def _join(self) -> None:
+        self.node.check_lease()
+        assert not self.node.running, "the node counts on a lease that has ended"
+        self.send(self.engine, Joining())
 
     @property
     def _in_use(self) -> bool:
@@ -231,6 +281,8 @@ class ModelProcess(Peer):
             self.heard = seen.view
             self.set_timer("look", 0.0)
             return
+        if seen.me is not None:
+            self.node.renewed(inf)
         self.node.see(seen.view, seen.me)
         self._settle()
 
@@ -238,6 +290,23 @@ class ModelProcess(Peer):
         if self.heard is not None and not self.left:
             self.node.see(self.heard)
         self.heard = None
+
+    # At rest
+
+    @property
+    def complaint(self) -> str:
+        """What is remembered although it should not; empty if nothing is."""
+        if self.unused_for > ENOUGH and self.node.locks:
+            return f"{self.me} has not forgotten a name that it no longer uses"
+        if self.node.me in self.node.homes.circle_of(NAME) and not self.node.locks:
+            return f"{self.me} remembers a name as its home that it has closed"
+        return ""
+
+    @property
+    def memory(self) -> str:
+        """All that is remembered, in words."""
+        found = [f"{many} {what}" for what, many in self.node.remembers().items() if many]
+        return f"{self.me} remembers {', '.join(found)}" if found else ""
 
     # After each input
 
@@ -257,7 +326,7 @@ class ModelProcess(Peer):
 class ModelEngine(Peer):
     """It removes no process that is alive."""
 
-    messages = (Joining, Leaving, Down)
+    messages = (Joining, Leaving, Lapsed, Down)
 
     story: Story = setting()
     view: View = View(0, ())
@@ -276,6 +345,9 @@ class ModelEngine(Peer):
         self._tell(View(number, (*self.view.members, Member(number, "", sender))))
 
     def receive_leaving(self, sender: NodeId, message: Leaving) -> None:
+        self._put_out(sender)
+
+    def receive_lapsed(self, sender: NodeId, message: Lapsed) -> None:
         self._put_out(sender)
 
     def receive_down(self, sender: NodeId, message: Down) -> None:
@@ -298,9 +370,56 @@ def first_view(story: Story) -> View:
     return View(story.members, members)
 
 
+# At rest
+
+
+def remembered(peers: Sequence[Peer | None]) -> str:
+    """What is remembered in a state in which nothing happens any more, or seconds later."""
+    processes = [p for p in peers if isinstance(p, ModelProcess) and not p.left]
+    found = [process.complaint for process in processes]
+    try:
+        if not any(found):
+            pass_seconds(processes)
+            found = [process.memory for process in processes]
+    except Exception as error:  # any exception is a bug of the node
+        return f"a node fails: {error!r}"
+    return "; ".join(filter(None, found))
+
+
+def pass_seconds(processes: Sequence[ModelProcess]) -> None:
+    """All tick, and hear what the others say to that, until nothing is remembered."""
+    for _ in range(SECONDS):
+        if not any(process.memory for process in processes):
+            return
+        for process in processes:
+            process.now += 1.0
+            process.node.tick()
+        while exchange({process.node.me: process.node for process in processes}):
+            pass
+
+
+def exchange(nodes: dict[MemberId, Node]) -> bool:
+    """Each node takes its turn, and what it says arrives; whether there was anything."""
+    busy = False
+    for me, node in nodes.items():
+        if node.wants_turn:
+            node.turn()
+            busy = True
+        for to, batch in node.drain():
+            if to in nodes:
+                nodes[to].receive(me, batch)
+            busy = True
+        assert not node.statistics.remote_errors, "a message was refused"
+    return busy
+
+
+def latest_fence(peer: Peer) -> int:
+    assert isinstance(peer, ModelProcess)
+    return peer.fence
+
+
 def node_model(story: Story) -> Model:
-    """After a crash it is the number of the view that makes fences grow, which the bit of
-    the search does not know: then they are not checked here."""
+    together = story.readers or story.demand.permits > 1
     everybody = tuple(range(1, story.processes + 2))
     engine = everybody[-1]
 
@@ -314,9 +433,11 @@ def node_model(story: Story) -> Model:
         requests=(*story.requests, 0),
         network=Network(fifo=True, crashes=story.crashes, returns=story.returns),
         rule=Sharing() if story.readers else Permits(story.demand.permits or 1),
-        fences=not (story.crashes or story.readers or story.demand.permits),
+        fences=False,
+        fence_of=None if together else latest_fence,
+        at_rest=remembered,
         lasting=(*story.lasting, engine),
-        outlasting=("late", "end"),
+        outlasting=("late",),
         measured=False,
     )
 
@@ -331,13 +452,21 @@ STORIES = (
     ),
     Story("death", "a home and two that ask; any of them dies", 3, (0, 1, 1), 3, crashes=1),
     Story(
-        "lease",
-        "two members ask; one of them, whichever, loses its lease and joins again",
+        "return",
+        "two members ask; one of them, whichever, dies and joins again",
         2,
         (1, 1),
         2,
         crashes=1,
         returns=True,
+    ),
+    Story(
+        "lease",
+        "two members ask; the lease of each may end, and then it joins again",
+        2,
+        (1, 1),
+        2,
+        lapses=(1, 2),
     ),
     Story(
         "readers",
@@ -350,11 +479,11 @@ STORIES = (
     ),
     Story(
         "semaphore",
-        "a member, and another that joins, ask for two permits; one dies",
+        "a member, and another that joins, ask for the only permit; one dies",
         2,
         (2, 1),
         1,
-        demand=Demand(permits=2),
+        demand=Demand(permits=1),
         crashes=1,
     ),
     Story(
@@ -372,13 +501,29 @@ LARGE_STORIES = (
         "three-deaths", "three members ask; any of them dies", 3, (1, 1, 1), 3, crashes=1
     ),
     Story(
-        "three-leases",
-        "a home and two that ask; one of them loses its lease and joins again",
+        "three-returns",
+        "a home and two that ask; one of them dies and joins again",
         3,
         (0, 1, 1),
         3,
         crashes=1,
         returns=True,
+    ),
+    Story(
+        "three-leases",
+        "a home and two that ask; the lease of one that asks may end, and it joins again",
+        3,
+        (0, 1, 1),
+        3,
+        lapses=(2,),
+    ),
+    Story(
+        "home-lease",
+        "a home and two that ask; the lease of the home may end, and it joins again",
+        3,
+        (0, 1, 1),
+        3,
+        lapses=(1,),
     ),
     Story("three-leave", "three members ask; the home leaves", 3, (1, 1, 1), 3, leaver=1),
     Story(

@@ -132,10 +132,13 @@ class Replay:
                         own = UnderWay(0, node, node, message, self.fences[node])
                         self.flights.append(own)
                 case Enter():
-                    self.fences[node] += 1
-                    self.latest = self.fences[node]
+                    self.latest = self.fences[node] = self._fence(node)
                     self.note(Kind.ENTER, node, fence=self.latest)
         self.trace.see(self.peers[node])
+
+    def _fence(self, node: NodeId) -> int:
+        real = self.model.fence_of
+        return real(self.peers[node]) if real else self.fences[node] + 1
 
     def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
         number = 1 + sum(step.kind is Kind.SEND for step in self.trace)

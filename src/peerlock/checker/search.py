@@ -153,9 +153,8 @@ class Search(Exploration):
         mark = self.first_arrow.append
         moves = [(sites.index, sites.moves) for sites in self.sites]
         shifts, mask = [sites.shift for sites in self.sites], MASK
-        asks = len(moves) * len(
-            self.model.rule.demands
-        )  # more moves than where all is still
+        # Where all is still, there are not more moves than these.
+        asks = len(moves) * len(self.model.rule.demands)
         few = NOWHERE if self.model.network.faults else asks
         fresh = len(states)
         quiet: list[int] = []
@@ -182,7 +181,7 @@ class Search(Exploration):
                         fresh += 1
                         add(then)
                     point(found)
-            if len(arrows) - start < few:
+            if len(arrows) - start <= few:
                 quiet.append(number)
         for number in quiet:
             if (breach := self.stuck(states[number])) is not None:

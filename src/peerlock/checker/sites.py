@@ -53,6 +53,7 @@ class Local(NamedTuple):
     left: int  # requests still to be made
     timers: tuple[str, ...] = ()
     demand: int = 0  # what its request is for, by number
+    fence: int = 0  # the highest that its user was granted, if the model knows the fences
 
 
 GONE = Local((), Phase.CRASHED, 0)
@@ -122,6 +123,7 @@ class Outcome(NamedTuple):
     heard: tuple[int, ...] = ()  # what it hears of itself on a medium
     granted: bool = False
     demand: int = 0
+    fence: int = 0
     breach: Breach | None = None
     beyond: bool = False
 
@@ -136,6 +138,7 @@ class Special(NamedTuple):
     pushes: Pushes
     granted: bool = False
     demand: int = 0  # what it was granted for
+    fence: int = 0  # what it was granted with
     breach: Breach | None = None
     fault: str | None = None  # one that the network makes, if it has any left
     beyond: bool = False  # leads out of the searched space
@@ -205,6 +208,14 @@ class Sites:
 
     def phase(self, site: int) -> Phase:
         return self.local(site).phase
+
+    def peer(self, site: int) -> Peer | None:
+        """As it is there, until the next one is asked for; None: it has crashed."""
+        local = self.local(site)
+        if local.phase is Phase.CRASHED:
+            return None
+        self._peer.restore(local.snapshot)
+        return self._peer
 
     # The beginning
 
@@ -329,8 +340,8 @@ class Sites:
         return bool(may) and local.phase is not Phase.CRASHED
 
     def gone(self, local: Local) -> int:
-        returns = self.model.network.returns
-        return self.local_id(GONE._replace(left=local.left) if returns else GONE)
+        left = local.left if self.model.network.returns else 0
+        return self.local_id(GONE._replace(left=left, fence=local.fence))
 
     def obituary(self) -> Pushes:
         """For peers that are notified when a node is down."""
@@ -380,7 +391,7 @@ class Sites:
             return Special(0, (), outcome.granted, breach=breach, beyond=outcome.beyond)
         then = (outcome.local, fences, self.letters.unaware(inbox) + outcome.heard)
         delta = self._change(number, then)
-        return Special(delta, outcome.pushes[knows], True, outcome.demand)
+        return Special(delta, outcome.pushes[knows], True, outcome.demand, outcome.fence)
 
     def outcome(self, local: int, step: SiteStep) -> Outcome:
         """Of an input that is not a fault; the bit of a letter does not matter."""
@@ -458,7 +469,9 @@ class Sites:
         if any(to == self.me for to, *_ in sends):
             return self._broken("invariant", f"{self.me} sends to itself")
         snapshot = self._peer.snapshot()
-        local = Local(snapshot, phase, then.left, tuple(sorted(armed)), then.demand)
+        fence = self._fence() if granted else then.fence
+        timers = tuple(sorted(armed))
+        local = Local(snapshot, phase, then.left, timers, then.demand, fence)
         within = self.model.within
         return Outcome(
             local=self.local_id(local),
@@ -466,8 +479,12 @@ class Sites:
             heard=heard,
             granted=granted,
             demand=then.demand,
+            fence=fence,
             beyond=within is not None and not within(snapshot),
         )
+
+    def _fence(self) -> int:
+        return self.model.fence_of(self._peer) if self.model.fence_of else 0
 
     def _posts(
         self, sends: list[tuple[NodeId, int, bool]], granted: bool

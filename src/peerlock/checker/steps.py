@@ -115,6 +115,8 @@ class Steps:
     def breach_by(self, at: list[int], index: int, move: Special) -> Breach | None:
         if move.granted and not self._may_join(at, move.demand):
             return too_many({*self._inside(at), index + 1}, index + 1)
+        if move.granted and self.model.fence_of and move.fence <= self._latest_fence(at):
+            return self.sites[index].stale_fence
         return move.breach
 
     def _make(self, then: int, at: list[int], index: int, move: Special) -> int:
@@ -149,6 +151,10 @@ class Steps:
         rule = self.model.rule
         return rule.together([rule.demands[number] for number in numbers])
 
+    def _latest_fence(self, at: list[int]) -> int:
+        pairs = zip(self.sites, at, strict=True)
+        return max(sites.local(site).fence for sites, site in pairs)
+
     def _inside(self, at: list[int]) -> set[NodeId]:
         return {
             sites.me
@@ -172,13 +178,22 @@ class Steps:
         return None
 
     def stuck(self, state: int) -> Breach | None:
-        """A node waits, and nothing happens unless another node requests, too."""
+        """Nothing happens unless a node requests.  Then none should wait, and the model
+        should not object to what the nodes are like."""
         at = self.split(state)
         if not all(sites.still[site] for sites, site in zip(self.sites, at, strict=True)):
             return None
         phases = enumerate(self.phases(state), 1)
         waiting = {node for node, phase in phases if phase is Phase.WAITING}
-        return stuck(waiting, self._helped(state)) if waiting else None
+        if waiting:
+            return stuck(waiting, self._helped(state))
+        return self._objection(at) if self.model.at_rest else None
+
+    def _objection(self, at: list[int]) -> Breach | None:
+        assert self.model.at_rest is not None
+        pairs = zip(self.sites, at, strict=True)
+        text = self.model.at_rest([sites.peer(site) for sites, site in pairs])
+        return Breach("invariant", 1, f"at rest, {text}") if text else None
 
     def _helped(self, state: int) -> bool:
         """Whether a waiting node would enter if the others requested once more."""

@@ -180,9 +180,10 @@ class ArraySearch(Exploration):
         return super().deepen(limits)
 
     def _look_at(self, step: Chunk, begin: int) -> None:
-        stuck = np.flatnonzero(step.stuck())
-        if len(stuck) and (breach := self.stuck(self.state(begin + int(stuck[0])))):
-            self._report(breach, begin + int(stuck[0]), None)
+        for number in (begin + np.flatnonzero(step.stuck())).tolist():
+            if (breach := self.stuck(self.state(number))) is not None:
+                self._report(breach, number, None)
+                break
         if step.broken is not None and self.breach is None:
             number = begin + step.broken
             found = self.first_breach(self.state(number))
@@ -262,11 +263,11 @@ class Chunk(Spots):
             self._make(node, group, sources, rows, arrows)
 
     def stuck(self) -> Ints:
-        """A node waits, and nothing happens unless another requests."""
+        """Nothing happens unless a node requests, and one waits, or the model asks."""
         every = np.bitwise_and.reduce(self.flags)
         some = np.bitwise_or.reduce(self.flags)
-        found: Ints = (every & STILL != 0) & (some & WAITING != 0)
-        return found
+        still: Ints = every & STILL != 0
+        return still if self.search.model.at_rest else still & (some & WAITING != 0)
 
     def _make(
         self, node: int, group: Group, sources: Index, rows: Index, arrows: Index
@@ -278,6 +279,8 @@ class Chunk(Spots):
             sources, rows, arrows = sources[able], rows[able], arrows[able]
         if group.kind == GRANT:
             well = self._may_join(node, sources, group["demand"][rows])
+            if self.search.model.fence_of:
+                well = well & (group["fence"][rows] > self._latest_fence(sources))
             self._break(sources[~well], arrows[~well])
             sources, rows, arrows = sources[well], rows[well], arrows[well]
         if group.kind == BREACH:
@@ -327,6 +330,12 @@ class Chunk(Spots):
                 there = self.search.tables[k].demands.values
                 inside = inside + weights.take(there.take(self.at[k].take(sources)))
         return self.search.joint(inside)
+
+    def _latest_fence(self, sources: Index) -> Ints:
+        pairs = zip(self.search.tables, self.at, strict=True)
+        highest = [table.fences.values.take(at.take(sources)) for table, at in pairs]
+        latest: Ints = np.maximum.reduce(highest)
+        return latest
 
     def _break(self, sources: Index, arrows: Index) -> None:
         if len(sources):

@@ -45,7 +45,8 @@ class Group(Rows):
 
     def __init__(self, kind: int, outlasting: bool, to: list[int]) -> None:
         super().__init__(
-            "rank", "own", "demand", "sends", "step", *(f"to {node}" for node in to)
+            *("rank", "own", "demand", "fence", "sends", "step"),
+            *(f"to {node}" for node in to),
         )
         self.kind = kind
         self.outlasting = outlasting
@@ -60,6 +61,7 @@ class Moves:
     owner: Index  # at which of some sites
     own: Ints  # the site there afterwards
     demand: Ints
+    fence: Ints
     sends: Ints
     step: Ints
     to: list[Ints]  # by node: which push that is there
@@ -72,6 +74,7 @@ class Moves:
             self.owner[rows],
             self.own[rows],
             self.demand[rows],
+            self.fence[rows],
             self.sends[rows],
             self.step[rows],
             [column[rows] for column in self.to],
@@ -89,6 +92,7 @@ class Tables:
         self.numbers = Interned()  # of the sites: a local state above a box
         self.flags = Grown(np.uint8)
         self.demands = Grown(np.int64)  # of the node inside there, and one more; 0: none
+        self.fences = Grown(np.int64)  # the highest that was granted there
         self.total = Grown(np.int32, -1)  # moves of a site; -1 is not known
         self.groups: dict[int, Group] = {}
         self.everybody: list[Tables] = []  # by index
@@ -101,6 +105,7 @@ class Tables:
         self.cleared = Memo(lambda: len(self.numbers), self._clear_all)
         self._local_flags = Grown(np.uint8)
         self._local_demands = Grown(np.int64)
+        self._local_fences = Grown(np.int64)
         self.steps: list[SiteStep] = []
         self._step_numbers: dict[SiteStep, int] = {}
         self._busy = Grown(np.uint8)  # of a step: must it happen if it can?
@@ -108,7 +113,7 @@ class Tables:
         self._outcomes = Interned()  # of inputs: a local state above a step
         nodes = range(sites.model.nodes)
         to = [f"{knows} to {node}" for knows in (0, 1) for node in nodes]
-        self._results = Rows("local", "kind", "demand", "heard", "sends", *to)
+        self._results = Rows("local", "kind", "demand", "fence", "heard", "sends", *to)
 
     # Sites
 
@@ -120,6 +125,7 @@ class Tables:
             quiet = self.boxes.quiet.values[boxes] * np.uint8(QUIET)
             self.flags.extend(self._local_flags.values[made] | quiet)
             self.demands.extend(self._local_demands.values[made])
+            self.fences.extend(self._local_fences.values[made])
             self.total.reach(len(self.numbers))
         return found
 
@@ -154,6 +160,7 @@ class Tables:
         self._local_flags.extend(np.array(flags, np.uint8))
         demands = [(x.demand + 1) * (x.phase is Phase.INSIDE) for x in new]
         self._local_demands.extend(np.array(demands, np.int64))
+        self._local_fences.extend(np.array([x.fence for x in new], np.int64))
         outlasting = self.sites.model.outlasting
         self._inputs.add(
             {
@@ -202,13 +209,15 @@ class Tables:
             crash = step.what == "crash"
             then = sites.gone(sites.locals[local]) if crash else local
             pushes = self._columns(sites.obituary() if crash else ())
-            return (then, FAULT + FAULTS.index(step.what), 0, 0, 0, *pushes, *pushes)
+            kind = FAULT + FAULTS.index(step.what)
+            return (then, kind, 0, 0, 0, 0, *pushes, *pushes)
         self.asked(self.index, local, step)
         found = sites.outcome(local, step)
         sends = sum(len(push.letters) for _, push in found.pushes[0])
         columns = [column for some in found.pushes for column in self._columns(some)]
         heard = self.boxes.push(found.heard)
-        return (found.local, kind_of(found), found.demand, heard, sends, *columns)
+        granted = (kind_of(found), found.demand, found.fence)
+        return (found.local, *granted, heard, sends, *columns)
 
     def _columns(self, pushes: Pushes) -> list[int]:
         """By node: which push that is at its site, 0 if there is none."""
@@ -237,7 +246,10 @@ class Tables:
             group.put(
                 new,
                 counts,
-                [rank[rows], some.own, some.demand, some.sends, some.step, *to],
+                [
+                    *(rank[rows], some.own, some.demand, some.fence),
+                    *(some.sends, some.step, *to),
+                ],
             )
         for group in self.groups.values():
             group.reach(len(self.numbers))
@@ -283,6 +295,7 @@ class Tables:
             owner,
             self._own_sites(locals_[owner], boxes[owner], box, kind, result),
             self._results["demand"][result],
+            self._results["fence"][result],
             self._results["sends"][result],
             step,
             to,
