@@ -157,9 +157,9 @@ class OwnThread(Driver):
 
     def after_step(self) -> None:
         host = self.host
-        if not host.something_follows():
-            return
         with self.guard:
+            if not host.something_follows():
+                return
             try:
                 host.is_busy = True
                 told = host.send_at_once() or host.must_be_flushed()
@@ -171,7 +171,9 @@ class OwnThread(Driver):
     def _after_batch(self) -> None:
         """What follows from what a thread of the program has read."""
         node = self.host.node
-        if node.mail.waits_for_view or not node.member:
+        with self.guard:
+            follow = node.mail.waits_for_view or not node.member
+        if follow:
             self.soon(self.host.follow_batch)
         self.after_step()
 
@@ -217,9 +219,9 @@ class BesideLoop(OwnThread):
 
     def after_step(self) -> None:
         host, begins = self.host, False
-        if not host.something_follows():
-            return
         with self.guard:
+            if not host.something_follows():
+                return
             turn, flush = host.must_turn(), host.send_at_once()
             if turn and host.node.turn_concerns_others:
                 self._turns += 1

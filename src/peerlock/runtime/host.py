@@ -313,13 +313,15 @@ class Host:
                     unreached.append(member)
             if self.must_turn():
                 self.loop.call_soon(self.turn)
+            stir, look = self.presence.must_stir, node.waits_for_view
+            fences = node.wants_fences
         for member in unreached:
             self._tell(self.presence.wanted, member)
-        if self.presence.must_stir:
+        if stir:
             self._tell(self.presence.stir)
-        if node.waits_for_view:
+        if look:
             self._look_soon()
-        elif node.wants_fences:
+        elif fences:
             self._tell(self.presence.fences_run_low)
 
     def flush_if_needed(self) -> None:
@@ -352,7 +354,7 @@ class Host:
 
     def something_follows(self) -> bool:
         """Whether something is to be done after a step: mostly, after a grant or a release
-        that nobody waits for, there is not.  Also without the guard."""
+        that nobody waits for, there is not."""
         node = self.node
         turnstile = node.turnstile
         if node.mail.dirty or turnstile.marked or turnstile.resting:
@@ -573,7 +575,9 @@ class Host:
     def follow_batch(self) -> None:
         """Carry out what follows from a batch; in the loop's thread."""
         node = self.node
-        if node.calls_for_flush or self.presence.must_stir:
+        with self.guard:
+            follows = node.calls_for_flush or self.presence.must_stir
+        if follows:
             self.flush()
         if self.turn_is_due and self.arrivals is not None:
             self._see_to_turn()
